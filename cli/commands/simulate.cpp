@@ -22,23 +22,42 @@ std::string title_of(const Question& question) {
                      presets::to_layout_text(s.layout));
 }
 
+costmodel::SimulationOptions what_pictures_keep(const SimulateOptions& options) {
+  return {.keep_spans = !options.gantt_svg.empty(), .keep_memory = !options.memory_svg.empty()};
+}
+
+/// The step with nothing kept: the trace and the survey have it while it runs.
+costmodel::Simulation run_through(const SimulateOptions& options, bool json, SimulateReport& report) {
+  const auto simulate = [&](bool traced, const costmodel::TakePiece& take) {
+    return costmodel::simulate_step(report.question.scenario, report.question.calibration,
+                                    {.keep_spans = traced || !json, .keep_memory = traced, .take = take});
+  };
+  const auto survey = [&](const costmodel::StageTimeline& piece) {
+    if (!json) report.survey.add(piece);
+  };
+  costmodel::Simulation simulation;
+  if (options.trace.empty())
+    return simulate(false, [&](int, const costmodel::StageTimeline& piece) { survey(piece); });
+  write_file(options.trace, [&](const auto& sink) {
+    presets::ChromeTraceWriter trace{sink};
+    simulation = simulate(true, [&](int stage, const costmodel::StageTimeline& piece) {
+      trace.add(stage, piece);
+      survey(piece);
+    });
+    trace.finish(simulation, title_of(report.question));
+  });
+  return simulation;
+}
+
 void write_pictures(const SimulateOptions& options, const SimulateReport& report) {
-  const costmodel::Simulation& simulation = *report.simulation;
+  const costmodel::SimulationOptions kept = what_pictures_keep(options);
+  if (!kept.keep_spans && !kept.keep_memory) return;
+  const costmodel::Simulation simulation =
+      costmodel::simulate_step(report.question.scenario, report.question.calibration, kept);
   const std::string title = title_of(report.question);
-  if (!options.trace.empty()) {
-    write_file(options.trace,
-               [&](const auto& sink) { presets::write_chrome_trace(simulation, title, sink); });
-  }
   if (!options.gantt_svg.empty()) write_file(options.gantt_svg, charts::gantt_svg(simulation, title));
   if (!options.memory_svg.empty())
     write_file(options.memory_svg, charts::memory_svg(simulation, report.estimate.capacity, title));
-}
-
-/// Spans and curves are kept where something shows them: a fifth of the memory of a simulation is totals.
-costmodel::SimulationOptions what_to_keep(const SimulateOptions& options, bool json) {
-  const bool traced = !options.trace.empty();
-  return {.keep_spans = !json || traced || !options.gantt_svg.empty(),
-          .keep_memory = traced || !options.memory_svg.empty()};
 }
 
 /// A trace is JSON; what Perfetto's binary traces are called it is not.
@@ -61,7 +80,7 @@ void refuse_if_too_large(const costmodel::Scenario& scenario, const costmodel::S
   throw presets::InputError{
       {.field = "simulate",
        .hint = fmt::format("{}; {}{}", refused->reason, refused->advice,
-                           totals_pass ? ", or --json without pictures and --trace for totals alone" : "")}};
+                           totals_pass ? ", or leave out --gantt-svg and --memory-svg" : "")}};
 }
 
 }  // namespace
@@ -74,9 +93,8 @@ SimulateReport run_simulate(const SimulateOptions& options, bool json) {
   report.parameters = costmodel::count_parameters(scenario.model).total;
   report.estimate = costmodel::estimate_step(scenario, report.question.calibration);
   if (report.estimate.stages.empty()) return report;
-  const costmodel::SimulationOptions kept = what_to_keep(options, json);
-  refuse_if_too_large(scenario, kept);
-  report.simulation = costmodel::simulate_step(scenario, report.question.calibration, kept);
+  refuse_if_too_large(scenario, what_pictures_keep(options));
+  report.simulation = run_through(options, json, report);
   write_pictures(options, report);
   return report;
 }

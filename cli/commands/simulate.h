@@ -5,6 +5,7 @@
 
 #include "cli/commands/question.h"
 #include "cli/options.h"
+#include "cli/render/gantt_text.h"
 #include "costmodel/simulate/simulation.h"
 #include "costmodel/step/estimate.h"
 
@@ -16,11 +17,12 @@ struct SimulateReport {
   std::int64_t parameters = 0;
   costmodel::Estimate estimate;                     // the closed form of the same question
   std::optional<costmodel::Simulation> simulation;  // nothing when a rule rejected the layout
+  TimelineSurvey survey;                            // of its spans, where a text shows them
 };
 
 /// Reads the question, simulates, writes the files that were asked for. A layout that cannot
-/// run has nothing to write. `json`: nobody looks at the spans. InputError when something cannot be used or
-/// written, or the simulation would be too large.
+/// run has nothing to write. `json`: no text is made. A trace is written while the step runs; pictures keep
+/// its spans. InputError when something cannot be used or written, or the simulation would be too large.
 [[nodiscard]] SimulateReport run_simulate(const SimulateOptions& options, bool json);
 
 }  // namespace hexaplan::cli

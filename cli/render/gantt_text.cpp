@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "charts/span_style.h"
@@ -44,16 +47,14 @@ struct ChartCell {
 
 using Coverage = std::array<double, kSpanKinds>;
 
-/// Adds the shares of cells that the spans cover.
-void cover(const std::vector<Span>& spans, const Window& window, std::vector<Coverage>& cells) {
-  for (const Span& span : spans) {
-    const double first = std::max(0.0, window.cell(span.begin));
-    const double last = std::min(static_cast<double>(window.cells), window.cell(span.end));
-    for (auto c = static_cast<std::size_t>(first); static_cast<double>(c) < last; ++c) {
-      const double from = std::max(first, static_cast<double>(c));
-      const double to = std::min(last, static_cast<double>(c + 1));
-      cells[c][static_cast<std::size_t>(span.kind)] += to - from;
-    }
+/// Adds the shares of cells that the span covers.
+void cover(const Span& span, const Window& window, std::vector<Coverage>& cells) {
+  const double first = std::max(0.0, window.cell(span.begin));
+  const double last = std::min(static_cast<double>(window.cells), window.cell(span.end));
+  for (auto c = static_cast<std::size_t>(first); static_cast<double>(c) < last; ++c) {
+    const double from = std::max(first, static_cast<double>(c));
+    const double to = std::min(last, static_cast<double>(c + 1));
+    cells[c][static_cast<std::size_t>(span.kind)] += to - from;
   }
 }
 
@@ -77,39 +78,67 @@ ChartCell fullest(const Coverage& work, const Coverage& beside) {
   return cell;
 }
 
-/// Writes "F12" where the pass has room for it.
-void label(const Span& span, const Window& window, std::vector<ChartCell>& cells) {
-  if (span.microbatch < 0) return;
-  const std::string words = fmt::format("{}{}", charts::style_of(span.kind).letter, span.microbatch);
-  const double first = std::ceil(window.cell(span.begin) - 0.5),
-               last = std::floor(window.cell(span.end) + 0.5);
-  if (first < 0 || last > window.cells || last - first < static_cast<double>(words.size())) return;
-  for (auto c = static_cast<std::size_t>(first); static_cast<double>(c) < last; ++c) {
-    const std::size_t i = c - static_cast<std::size_t>(first);
-    cells[c] = {i < words.size() ? words[i] : '-', static_cast<int>(span.kind)};
-  }
-}
+/// A line while its spans come.
+class StageLine {
+ public:
+  explicit StageLine(const Window& window)
+      : window_{window}, work_(static_cast<std::size_t>(window.cells)), beside_(work_.size()) {}
 
-std::string line_of(const StageTimeline& stage, const Window& window, const TextStyle& style) {
-  std::vector<Coverage> work(static_cast<std::size_t>(window.cells)), beside(work.size());
-  for (int i = 0; i < kStreams; ++i) {
-    const bool waits = i == static_cast<int>(Stream::Messages) || i == static_cast<int>(Stream::Data);
-    cover(stage.streams[static_cast<std::size_t>(i)], window, waits ? beside : work);
+  void add(const StageTimeline& piece) {
+    for (int i = 0; i < kStreams; ++i) {
+      const bool waits = i == static_cast<int>(Stream::Messages) || i == static_cast<int>(Stream::Data);
+      for (const Span& span : piece.streams[static_cast<std::size_t>(i)]) {
+        if (span.begin >= window_.end) break;  // so do those behind it
+        cover(span, window_, waits ? beside_ : work_);
+        if (i == static_cast<int>(Stream::Compute)) label(span);
+      }
+    }
   }
-  std::vector<ChartCell> cells;
-  for (std::size_t c = 0; c < work.size(); ++c) cells.push_back(fullest(work[c], beside[c]));
-  for (const Span& span : stage.streams[static_cast<std::size_t>(Stream::Compute)])
-    label(span, window, cells);
-  std::string line;
-  for (std::size_t c = 0; c < cells.size();) {
-    const int kind = cells[c].kind;
-    std::string run;
-    for (; c < cells.size() && cells[c].kind == kind; ++c) run += cells[c].letter;
-    line +=
-        kind < 0 ? style.dim(run) : style.on_colour(kTerminalColours[static_cast<std::size_t>(kind)], run);
+
+  [[nodiscard]] std::string text(const TextStyle& style) const {
+    std::vector<ChartCell> cells;
+    for (std::size_t c = 0; c < work_.size(); ++c) cells.push_back(fullest(work_[c], beside_[c]));
+    for (const Label& label : labels_) {
+      for (std::size_t c = label.first; c < label.last; ++c) {
+        const std::size_t i = c - label.first;
+        cells[c] = {i < label.words.size() ? label.words[i] : '-', static_cast<int>(label.kind)};
+      }
+    }
+    std::string line;
+    for (std::size_t c = 0; c < cells.size();) {
+      const int kind = cells[c].kind;
+      std::string run;
+      for (; c < cells.size() && cells[c].kind == kind; ++c) run += cells[c].letter;
+      line +=
+          kind < 0 ? style.dim(run) : style.on_colour(kTerminalColours[static_cast<std::size_t>(kind)], run);
+    }
+    return line;
   }
-  return line;
-}
+
+ private:
+  struct Label {
+    std::size_t first, last;  // cells
+    std::string words;
+    SpanKind kind;
+  };
+
+  /// Says "F12" where the pass has room for it.
+  void label(const Span& span) {
+    if (span.microbatch < 0) return;
+    const double first = std::ceil(window_.cell(span.begin) - 0.5),
+                 last = std::floor(window_.cell(span.end) + 0.5);
+    constexpr double kShortest = 2;  // "F1"
+    if (first < 0 || last > window_.cells || last - first < kShortest) return;
+    std::string words = fmt::format("{}{}", charts::style_of(span.kind).letter, span.microbatch);
+    if (last - first < static_cast<double>(words.size())) return;
+    labels_.push_back(
+        {static_cast<std::size_t>(first), static_cast<std::size_t>(last), std::move(words), span.kind});
+  }
+
+  Window window_;
+  std::vector<Coverage> work_, beside_;
+  std::vector<Label> labels_;
+};
 
 /// Stages to show: all, or the first ones and the last.
 std::vector<std::size_t> shown_stages(std::size_t stages) {
@@ -120,42 +149,45 @@ std::vector<std::size_t> shown_stages(std::size_t stages) {
   return shown;
 }
 
-std::string chart(const Simulation& simulation, const Window& window, const TextStyle& style) {
-  std::string text;
-  const auto shown = shown_stages(simulation.stages.size());
-  for (const std::size_t s : shown)
-    text += fmt::format("{:>4} {}\n", s, line_of(simulation.stages[s], window, style));
-  const std::string begin = costmodel::format_duration(window.begin);
-  const std::string end = costmodel::format_duration(window.end);
-  text += fmt::format("     {}{:>{}}\n", begin, end,
-                      std::max<std::size_t>(1, static_cast<std::size_t>(window.cells) - begin.size()));
-  if (shown.size() < simulation.stages.size())
-    text += fmt::format("({} more stages: --gantt-svg shows all)\n", simulation.stages.size() - shown.size());
-  return text;
-}
+/// A window on the whole step or a part of it, a line for each stage that is shown.
+class Chart {
+ public:
+  Chart(const Window& window, std::size_t stages)
+      : window_{window},
+        stages_{stages},
+        shown_{shown_stages(stages)},
+        lines_(shown_.size(), StageLine{window}) {}
 
-/// The shortest forward or backward anywhere.
-Seconds shortest_pass(const Simulation& simulation) {
-  Seconds shortest = simulation.total;
-  for (const StageTimeline& stage : simulation.stages) {
-    for (const Span& span : stage.streams[static_cast<std::size_t>(Stream::Compute)]) {
-      if (span.microbatch >= 0 && span.kind <= SpanKind::BackwardWeight)
-        shortest = smaller(shortest, span.end - span.begin);
-    }
+  void add(int stage, const StageTimeline& piece) {
+    const auto found = std::lower_bound(shown_.begin(), shown_.end(), static_cast<std::size_t>(stage));
+    if (found == shown_.end() || *found != static_cast<std::size_t>(stage)) return;
+    lines_[static_cast<std::size_t>(found - shown_.begin())].add(piece);
   }
-  return shortest;
-}
 
-std::string legend(const Simulation& simulation, const TextStyle& style) {
-  std::array<bool, kSpanKinds> seen{};
-  for (const StageTimeline& stage : simulation.stages) {
-    for (const auto& stream : stage.streams) {
-      for (const Span& span : stream) seen[static_cast<std::size_t>(span.kind)] = true;
-    }
+  [[nodiscard]] std::string text(const TextStyle& style) const {
+    std::string text;
+    for (std::size_t i = 0; i < shown_.size(); ++i)
+      text += fmt::format("{:>4} {}\n", shown_[i], lines_[i].text(style));
+    const std::string begin = costmodel::format_duration(window_.begin);
+    const std::string end = costmodel::format_duration(window_.end);
+    text += fmt::format("     {}{:>{}}\n", begin, end,
+                        std::max<std::size_t>(1, static_cast<std::size_t>(window_.cells) - begin.size()));
+    if (shown_.size() < stages_)
+      text += fmt::format("({} more stages: --gantt-svg shows all)\n", stages_ - shown_.size());
+    return text;
   }
+
+ private:
+  Window window_;
+  std::size_t stages_;
+  std::vector<std::size_t> shown_;
+  std::vector<StageLine> lines_;
+};
+
+std::string legend(const TimelineSurvey& survey, const TextStyle& style) {
   std::string text = "    ";
   for (std::size_t kind = 0; kind < kSpanKinds; ++kind) {
-    if (!seen[kind]) continue;
+    if (!survey.seen[kind]) continue;
     const char letter = charts::style_of(static_cast<SpanKind>(kind)).letter;
     text += fmt::format(" {} {} ", style.on_colour(kTerminalColours[kind], std::string(1, letter)),
                         name_of(static_cast<SpanKind>(kind)));
@@ -165,19 +197,35 @@ std::string legend(const Simulation& simulation, const TextStyle& style) {
 
 }  // namespace
 
-std::string gantt_text(const Simulation& simulation, const TextStyle& style) {
-  Window whole{.cells = std::max(20, style.columns - 5)};
-  for (const StageTimeline& stage : simulation.stages)
-    whole.end = larger(whole.end, stage.begin + simulation.total);
-  std::string text =
-      fmt::format("\n{} (a line per stage)\n", style.bold("Timeline")) + chart(simulation, whole, style);
-  const Seconds readable = shortest_pass(simulation) * (whole.cells / kLabelCells);
-  if (readable < whole.end * 0.8) {
-    const Window beginning{.end = readable, .cells = whole.cells};
-    text += fmt::format("\n{} (letters with micro-batch numbers)\n", style.bold("Its beginning")) +
-            chart(simulation, beginning, style);
+void TimelineSurvey::add(const StageTimeline& piece) {
+  for (const auto& stream : piece.streams) {
+    for (const Span& span : stream) seen[static_cast<std::size_t>(span.kind)] = true;
   }
-  return text + legend(simulation, style);
+  for (const Span& span : piece.streams[static_cast<std::size_t>(Stream::Compute)]) {
+    if (span.microbatch >= 0 && span.kind <= SpanKind::BackwardWeight)
+      shortest_pass = smaller(shortest_pass, span.end - span.begin);
+  }
+}
+
+std::string gantt_text(const Simulation& totals, const TimelineSurvey& survey, const TimelineFeed& feed,
+                       const TextStyle& style) {
+  Window whole{.cells = std::max(20, style.columns - 5)};
+  for (const StageTimeline& stage : totals.stages) whole.end = larger(whole.end, stage.begin + totals.total);
+  const Seconds shortest = smaller(totals.total, survey.shortest_pass);
+  const Seconds readable = shortest * (whole.cells / kLabelCells);
+  const std::size_t stages = totals.stages.size();
+  Chart all{whole, stages};
+  std::optional<Chart> beginning;
+  if (readable < whole.end * 0.8) beginning.emplace(Window{.end = readable, .cells = whole.cells}, stages);
+  feed([&](int stage, const StageTimeline& piece) {
+    all.add(stage, piece);
+    if (beginning) beginning->add(stage, piece);
+  });
+  std::string text = fmt::format("\n{} (a line per stage)\n", style.bold("Timeline")) + all.text(style);
+  if (beginning)
+    text += fmt::format("\n{} (letters with micro-batch numbers)\n", style.bold("Its beginning")) +
+            beginning->text(style);
+  return text + legend(survey, style);
 }
 
 }  // namespace hexaplan::cli

@@ -60,6 +60,14 @@ std::string by_stage(const Simulation& simulation, const TextStyle& style) {
          format_table(rows);
 }
 
+/// Runs the step once more.
+TimelineFeed feed_of(const Question& question) {
+  return [&](const costmodel::TakePiece& take) {
+    static_cast<void>(costmodel::simulate_step(question.scenario, question.calibration,
+                                               {.keep_memory = false, .take = take}));
+  };
+}
+
 }  // namespace
 
 std::string simulate_text(const SimulateReport& report, const TextStyle& style) {
@@ -67,7 +75,7 @@ std::string simulate_text(const SimulateReport& report, const TextStyle& style) 
   if (!report.simulation)
     return head + rejected_lines(std::get<costmodel::Rejected>(report.estimate.verdict), style);
   return head + summary(report, style) + by_stage(*report.simulation, style) +
-         gantt_text(*report.simulation, style) +
+         gantt_text(*report.simulation, report.survey, feed_of(report.question), style) +
          not_modelled_text(costmodel::not_modelled(report.question.scenario), style);
 }
 

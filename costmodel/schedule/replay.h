@@ -1,5 +1,8 @@
 #pragma once
+#include <algorithm>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -13,6 +16,47 @@ namespace hexaplan::costmodel {
 struct ChunkLinks {
   explicit ChunkLinks(const Schedule& schedule);
   std::vector<int> next, previous;
+};
+
+/// What has arrived at a chunk and waits to be used, by row (chunk and direction) and micro-batch. An order
+/// lets few wait at once: a row is a ring of micro-batches, longer where an order needs it.
+class Arrivals {
+ public:
+  Arrivals(std::size_t rows, int microbatches, int usual)
+      : length_{std::bit_ceil(static_cast<std::uint32_t>(std::min(microbatches, usual)))},
+        slots_(rows * length_) {}
+
+  /// When it arrives; nothing: nobody has sent it yet.
+  [[nodiscard]] const double* find(std::size_t row, int microbatch) const {
+    const Slot& slot = slots_[place(row, microbatch)];
+    return slot.microbatch == microbatch ? &slot.when : nullptr;
+  }
+  void add(std::size_t row, int microbatch, double when) {
+    while (slots_[place(row, microbatch)].microbatch != kFree) lengthen();
+    slots_[place(row, microbatch)] = {when, microbatch};
+  }
+  void remove(std::size_t row, int microbatch) { slots_[place(row, microbatch)].microbatch = kFree; }
+
+ private:
+  static constexpr int kFree = -1;
+  struct Slot {
+    double when = 0;
+    int microbatch = kFree;
+  };
+  [[nodiscard]] std::size_t place(std::size_t row, int microbatch) const {
+    return row * length_ + (static_cast<std::uint32_t>(microbatch) & (length_ - 1));
+  }
+  void lengthen() {
+    const std::vector<Slot> before = std::move(slots_);
+    const std::size_t length = std::exchange(length_, 2 * length_);
+    slots_.assign(2 * before.size(), Slot{});
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      if (before[i].microbatch != kFree) slots_[place(i / length, before[i].microbatch)] = before[i];
+    }
+  }
+
+  std::size_t length_;  // of a row: a power of two
+  std::vector<Slot> slots_;
 };
 
 /// Runs a schedule task by task, every stage in its own order, each task as soon as what it needs has
@@ -32,7 +76,8 @@ class Replay {
         links_{schedule},
         microbatches_{static_cast<std::size_t>(schedule.microbatches)},
         chunks_{static_cast<std::size_t>(schedule.chunks)},
-        arrivals_(2 * schedule.stages.size() * chunks_ * microbatches_, kMissing),
+        arrivals_(2 * schedule.stages.size() * chunks_, schedule.microbatches,
+                  2 * static_cast<int>(schedule.stages.size())),
         position_(schedule.stages.size()),
         waits_for_(schedule.stages.size(), kNothing) {
     for (std::size_t s = schedule.stages.size(); s > 0; --s) ready_.push_back(s - 1);
@@ -53,7 +98,6 @@ class Replay {
   }
 
  private:
-  static constexpr double kMissing = -1;
   static constexpr auto kNothing = static_cast<std::size_t>(-1);
 
   [[nodiscard]] bool stopped() {
@@ -71,12 +115,15 @@ class Replay {
     if (misses(task, stage, arrived)) return 0;
     if (!task.with_next) {
       ++position_[stage];
+      use(task);
       deliver(task, clock_.run(task, Seconds{arrived}));
       return 1;
     }
     const Task& partner = order[position_[stage] + 1];
     if (misses(partner, stage, arrived)) return 0;
     position_[stage] += 2;
+    use(task);
+    use(partner);
     const auto [first, second] = clock_.run_pair(task, partner, Seconds{arrived});
     deliver(task, first);
     deliver(partner, second);
@@ -86,9 +133,11 @@ class Replay {
   [[nodiscard]] std::size_t chunk_of(const Task& task) const {
     return static_cast<std::size_t>(task.stage) * chunks_ + static_cast<std::size_t>(task.chunk);
   }
-  /// Place of an arrival: inputs first, then gradients of outputs, by receiving chunk and micro-batch.
-  [[nodiscard]] std::size_t place(bool input, std::size_t chunk, int microbatch) const {
-    const std::size_t row = (input ? 0 : schedule_.stages.size() * chunks_) + chunk;
+  /// Row of an arrival: inputs first, then gradients of outputs, by receiving chunk.
+  [[nodiscard]] std::size_t row(bool input, std::size_t chunk) const {
+    return (input ? 0 : schedule_.stages.size() * chunks_) + chunk;
+  }
+  [[nodiscard]] std::size_t place(std::size_t row, int microbatch) const {
     return row * microbatches_ + static_cast<std::size_t>(microbatch);
   }
 
@@ -98,13 +147,23 @@ class Replay {
     const bool forward = task.pass == TaskPass::Forward;
     const std::size_t chunk = chunk_of(task);
     if ((forward ? links_.previous : links_.next)[chunk] < 0) return false;
-    const std::size_t at = place(forward, chunk, task.microbatch);
-    if (arrivals_[at] == kMissing) {
-      waits_for_[stage] = at;
+    const std::size_t at = row(forward, chunk);
+    const double* when = arrivals_.find(at, task.microbatch);
+    if (when == nullptr) {
+      waits_for_[stage] = place(at, task.microbatch);
       return true;
     }
-    if (arrivals_[at] > arrived) arrived = arrivals_[at];
+    if (*when > arrived) arrived = *when;
     return false;
+  }
+
+  /// The task runs: what has arrived for it waits no longer.
+  void use(const Task& task) {
+    if (task.pass == TaskPass::BackwardWeight) return;
+    const bool forward = task.pass == TaskPass::Forward;
+    const std::size_t chunk = chunk_of(task);
+    if ((forward ? links_.previous : links_.next)[chunk] >= 0)
+      arrivals_.remove(row(forward, chunk), task.microbatch);
   }
 
   void deliver(const Task& task, Seconds when) {
@@ -112,10 +171,10 @@ class Replay {
     const bool forward = task.pass == TaskPass::Forward;
     const int to = (forward ? links_.next : links_.previous)[chunk_of(task)];
     if (to < 0) return;
-    const std::size_t at = place(forward, static_cast<std::size_t>(to), task.microbatch);
-    arrivals_[at] = when.value();
+    const std::size_t receives = row(forward, static_cast<std::size_t>(to));
+    arrivals_.add(receives, task.microbatch, when.value());
     const std::size_t receiver = static_cast<std::size_t>(to) / chunks_;
-    if (waits_for_[receiver] != at) return;
+    if (waits_for_[receiver] != place(receives, task.microbatch)) return;
     waits_for_[receiver] = kNothing;
     ready_.push_back(receiver);
   }
@@ -124,7 +183,7 @@ class Replay {
   Clock& clock_;
   ChunkLinks links_;
   std::size_t microbatches_, chunks_;
-  std::vector<double> arrivals_;
+  Arrivals arrivals_;
   std::vector<std::size_t> position_, waits_for_;  // by stage
   std::vector<std::size_t> ready_;                 // stages that may run
 };

@@ -62,6 +62,8 @@ class MemoryTrack {
   /// Most micro-batches kept, in units of all chunks.
   [[nodiscard]] double most_in_flight() const;
   [[nodiscard]] std::vector<MemoryPoint> take() { return std::move(points_); }
+  /// The curve so far; the latest point may still be replaced.
+  [[nodiscard]] std::vector<MemoryPoint>& points() { return points_; }
 
  private:
   void set(Seconds at, Bytes base) {

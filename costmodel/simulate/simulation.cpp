@@ -67,16 +67,18 @@ std::vector<StageClock> run_step(const Setup& setup, const std::vector<Seconds>&
   std::vector<StageClock> clocks;
   clocks.reserve(begin.size());
   for (std::size_t s = 0; s < begin.size(); ++s) {
-    const std::size_t tasks = setup.schedule.stages[s].size();
+    const std::size_t all = setup.schedule.stages[s].size();
+    const std::size_t tasks = options.take ? std::min(all, StepClock::kPause / begin.size()) : all;
     clocks.emplace_back(MemoryTrack{setup.levels[s], options.keep_memory ? 2 * tasks + 8 : 0}, begin[s],
                         setup.rules.slowdown, options.keep_spans ? tasks + 8 : 0);
   }
-  StepClock clock{setup.schedule, setup.pieces, setup.rules, std::move(clocks), options.stop};
+  StepClock clock{setup.schedule, setup.pieces, setup.rules, std::move(clocks), options.stop, options.take};
   [[maybe_unused]] const std::size_t ran = replay(setup.schedule, clock);
   assert(ran > 0);
   clock.finish(!drifts(setup.schedule.kind));
   for (StageClock& stage : clock.stages())
     stage.spend(step_host, &SimulatedTimes::host, Stream::Compute, SpanKind::Host);
+  clock.hand_over(Piece::Last);
   return std::move(clock.stages());
 }
 
@@ -127,7 +129,7 @@ std::int64_t tasks_of_step(const Scenario& scenario) {
 }
 
 std::optional<Rejected> too_large_to_simulate(const Scenario& scenario, const SimulationOptions& options) {
-  const bool drawn = options.keep_spans || options.keep_memory;
+  const bool drawn = (options.keep_spans || options.keep_memory) && !options.take;
   const std::int64_t most = drawn ? kMostDrawnTasks : kMostSimulatedTasks;
   const std::int64_t tasks = tasks_of_step(scenario);
   if (tasks <= most) return std::nullopt;

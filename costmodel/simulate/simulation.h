@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string_view>
@@ -98,15 +99,22 @@ struct Simulation {
   [[nodiscard]] double exposed_share() const;
 };
 
+/// Takes the next spans and memory points of a stage, on each stream in their order; nothing else of the
+/// timeline counts. They are gone when it returns.
+using TakePiece = std::function<void(int stage, const StageTimeline& piece)>;
+
 struct SimulationOptions {
   bool keep_spans = true;      // false: totals only, several times as fast
   bool keep_memory = true;     // false: no curve; peaks are there all the same
   bool free_messages = false;  // between stages, as the closed form of the bubble has it
   std::stop_token stop;        // looked at every few thousand tasks
+  /// Takes what is to be kept every few thousand tasks, stage by stage, instead: the simulation then ends
+  /// without spans and curves, and its memory does not grow with them. What it throws ends the simulation.
+  TakePiece take;
 };
 
 /// Most tasks of a simulation (a micro-batch crosses a chunk of a stage in one direction): 24 bytes and some
-/// 50 ns each. With spans or memory curves, which take 100 bytes a task more, a tenth of them.
+/// 50 ns each. With spans or memory curves that are kept, 100 bytes a task more, a tenth of them.
 inline constexpr std::int64_t kMostSimulatedTasks = 50'000'000;
 inline constexpr std::int64_t kMostDrawnTasks = kMostSimulatedTasks / 10;
 /// Tasks of the scenario's schedule, without making it: stages x chunks x micro-batches x passes (forward and

@@ -1,9 +1,29 @@
 #include "costmodel/simulate/stage_clock.h"
 
 #include <cstddef>
+#include <optional>
 #include <utility>
+#include <vector>
 
 namespace hexaplan::costmodel {
+namespace {
+
+/// The latest entry, which the next one may lengthen or replace.
+template <class Entry>
+std::optional<Entry> hold_back(std::vector<Entry>& entries, Piece piece) {
+  if (piece == Piece::Last || entries.empty()) return std::nullopt;
+  const Entry latest = entries.back();
+  entries.pop_back();
+  return latest;
+}
+
+template <class Entry>
+void start_again(std::vector<Entry>& entries, const std::optional<Entry>& latest) {
+  entries.clear();
+  if (latest) entries.push_back(*latest);
+}
+
+}  // namespace
 
 StageClock::StageClock(MemoryTrack memory, Seconds begin, double slowdown, std::size_t spans)
     : memory_{std::move(memory)},
@@ -52,6 +72,18 @@ Seconds StageClock::transfer(Seconds time, SpanKind kind, int chunk) {
     draw(Stream::Data, {begin, data_free_, -1, static_cast<std::int16_t>(chunk), kind});
   }
   return begin;
+}
+
+void StageClock::hand_over(int stage, Piece piece, const TakePiece& take) {
+  auto& transfers = timeline_.streams[static_cast<std::size_t>(Stream::Data)];
+  timeline_.memory.swap(memory_.points());
+  const auto transfer = hold_back(transfers, piece);
+  const auto point = hold_back(timeline_.memory, piece);
+  take(stage, timeline_);
+  for (auto& spans : timeline_.streams) spans.clear();
+  start_again(transfers, transfer);
+  start_again(timeline_.memory, point);
+  timeline_.memory.swap(memory_.points());
 }
 
 StageTimeline StageClock::take(Seconds total) {

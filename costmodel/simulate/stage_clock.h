@@ -1,11 +1,15 @@
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "costmodel/simulate/memory_track.h"
 #include "costmodel/simulate/simulation.h"
 
 namespace hexaplan::costmodel {
+
+/// Part of a stage's timeline: the next one, without what may still change, or what is left.
+enum class Piece : std::uint8_t { Next, Last };
 
 /// Time, streams and memory of one stage.
 class StageClock {
@@ -53,6 +57,8 @@ class StageClock {
   [[nodiscard]] Seconds begin() const { return timeline_.begin; }
   [[nodiscard]] SimulatedTimes& times() { return timeline_.times; }
   [[nodiscard]] MemoryTrack& memory() { return memory_; }
+  /// Gives away what was drawn.
+  void hand_over(int stage, Piece piece, const TakePiece& take);
   /// The stage's timeline; what is left of `total` is bubble.
   [[nodiscard]] StageTimeline take(Seconds total);
 

@@ -54,13 +54,14 @@ OverlapRules overlap_rules(const Scenario& sc) {
 }
 
 StepClock::StepClock(const Schedule& schedule, const StepPieces& pieces, const OverlapRules& rules,
-                     std::vector<StageClock> stages, std::stop_token stop)
+                     std::vector<StageClock> stages, std::stop_token stop, const TakePiece& take)
     : schedule_{schedule},
       pieces_{pieces},
       rules_{rules},
       stages_{std::move(stages)},
       chunks_(pieces.chunks.size()),
-      stop_{std::move(stop)} {
+      stop_{std::move(stop)},
+      take_{take} {
   const ChunkLinks links{schedule};
   const int per_stage = schedule.chunks;
   for (std::size_t i = 0; i < chunks_.size(); ++i) {
@@ -255,6 +256,12 @@ void StepClock::update(std::size_t stage) {
   clock.wait_for_data(clock.data_free());
   clock.spend(pieces.slices, &SimulatedTimes::data_parallel, Stream::Data, SpanKind::ParameterGather);
   clock.memory().enter(clock.now(), kIdle);
+}
+
+void StepClock::hand_over(Piece piece) {
+  if (!take_) return;
+  for (std::size_t stage = 0; stage < stages_.size(); ++stage)
+    stages_[stage].hand_over(static_cast<int>(stage), piece, take_);
 }
 
 void StepClock::finish(bool together) {

@@ -26,14 +26,21 @@ struct OverlapRules {
 class StepClock {
  public:
   StepClock(const Schedule& schedule, const StepPieces& pieces, const OverlapRules& rules,
-            std::vector<StageClock> stages, std::stop_token stop = {});
+            std::vector<StageClock> stages, std::stop_token stop, const TakePiece& take);
 
   Seconds run(const Task& task, Seconds arrived);
   std::pair<Seconds, Seconds> run_pair(const Task& forward, const Task& backward, Seconds arrived);
-  /// Looks at the stop token every few thousand calls.
-  [[nodiscard]] bool stopped() { return (++looked_ & kLooks) == 0 && stop_.stop_requested(); }
+  /// Every kPause calls: hands over what was drawn, and looks at the stop token.
+  [[nodiscard]] bool stopped() {
+    if (++looked_ % kPause != 0) return false;
+    hand_over(Piece::Next);
+    return stop_.stop_requested();
+  }
   /// Reduction that is left, optimizer, gathering: after the last task.
   void finish(bool together);
+  /// What every stage has drawn, to whoever takes it.
+  void hand_over(Piece piece);
+  static constexpr std::uint32_t kPause = 4096;
 
   [[nodiscard]] std::vector<StageClock>& stages() { return stages_; }
 
@@ -68,8 +75,8 @@ class StepClock {
   OverlapRules rules_;
   std::vector<StageClock> stages_;
   std::vector<ChunkState> chunks_;  // [stage · chunks + chunk]
-  static constexpr std::uint32_t kLooks = 0xfff;
   std::stop_token stop_;
+  const TakePiece& take_;
   std::uint32_t looked_ = 0;
 };
 

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <iterator>
 
+#include "presets/json/number_text.h"
 #include "presets/json/utf8.h"
 
 namespace hexaplan::presets {
@@ -89,11 +90,9 @@ struct Writer {
     }
     out += '}';
   }
-  /// JSON has no word for what is not finite (RFC 8259 §6); null is what JavaScript and pandas write.
   void write_real(double real) {
-    const std::string digits = std::isfinite(real) ? fmt::format("{}", real) : "null";
-    out += digits;
-    out += std::isfinite(real) && digits.find_first_of(".e") == std::string::npos ? ".0" : "";
+    std::array<char, kLongestNumber> text{};
+    out.append(text.data(), write_number(real, text.data()));
   }
   void write(const JsonValue& value, int depth) {
     if (const auto* boolean = value.get_if<bool>()) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -14,8 +15,26 @@ using TraceSink = std::function<void(std::string_view)>;
 /// open: one process a stage, one thread a stream, complete events for spans, a counter for memory; times in
 /// microseconds. One event a line.
 /// Format: "Trace Event Format", Google,
-/// docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU Precondition: the simulation kept
-/// what is to be shown.
+/// docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+/// Written while the step runs (SimulationOptions::take): in the order of the pieces, those of a thread in
+/// the order of time.
+class ChromeTraceWriter {
+ public:
+  explicit ChromeTraceWriter(TraceSink sink);
+  ~ChromeTraceWriter();
+  ChromeTraceWriter(const ChromeTraceWriter&) = delete;
+  ChromeTraceWriter& operator=(const ChromeTraceWriter&) = delete;
+
+  void add(int stage, const costmodel::StageTimeline& piece);
+  /// Nothing follows; `simulation` has the totals.
+  void finish(const costmodel::Simulation& simulation, const std::string& title);
+
+ private:
+  class Events;
+  std::unique_ptr<Events> events_;
+};
+
+/// A whole simulation. Precondition: it kept what is to be shown.
 void write_chrome_trace(const costmodel::Simulation& simulation, const std::string& title,
                         const TraceSink& sink);
 /// The same as one text.

@@ -97,13 +97,23 @@ TEST(simulate, a_step_of_too_many_tasks_is_refused_at_once_with_the_numbers_and_
   }
 }
 
+TEST(simulate, a_trace_that_cannot_be_written_whole_is_one_error) {
+  const Finished run = run_hexaplan(kQuestion + "--global-batch 6400 --quiet --trace /dev/full");
+  EXPECT_EQ(run.exit_code, 4);
+  EXPECT_TRUE(run.out.empty()) << run.out;
+  EXPECT_NE(run.err.find("/dev/full: got No space left on device"), std::string::npos) << run.err;
+}
+
 TEST(simulate, totals_are_told_for_more_tasks_than_a_picture_shows) {
   const std::string large =
       "simulate --quiet --model gpt2 --cluster 8xH100 --layout 'pp2 dp4' --global-batch 8000000 ";
   EXPECT_GT(number_at(json_of(large + "--micro-batch 1 --json"), "step_seconds"), 0);
-  const Finished drawn = run_hexaplan(large + "--micro-batch 1");
+  const Finished text = run_hexaplan(large + "--micro-batch 1");
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_NE(text.out.find("Its beginning"), std::string::npos) << text.out;
+  const Finished drawn = run_hexaplan(large + "--micro-batch 1 --gantt-svg /dev/null");
   EXPECT_EQ(drawn.exit_code, 4);
-  EXPECT_NE(drawn.err.find("--json without pictures"), std::string::npos) << drawn.err;
+  EXPECT_NE(drawn.err.find("or leave out --gantt-svg and --memory-svg"), std::string::npos) << drawn.err;
 }
 
 }  // namespace

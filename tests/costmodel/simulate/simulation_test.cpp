@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/step/estimate.h"
@@ -266,6 +269,54 @@ TEST(simulate_step, keeps_no_more_than_is_asked_for_and_says_the_same) {
   EXPECT_TRUE(totals.stages[2].memory.empty());
 }
 
+/// Long enough for several pieces.
+Scenario long_pipeline(ScheduleKind schedule) {
+  Scenario sc = pipeline_of_four(schedule, schedule == ScheduleKind::Interleaved ? 2 : 1);
+  sc.recipe.global_batch = 1100 * sc.recipe.micro_batch * sc.layout.dp;
+  return sc;
+}
+
+void append(const StageTimeline& piece, StageTimeline& all) {
+  for (std::size_t i = 0; i < all.streams.size(); ++i)
+    all.streams[i].insert(all.streams[i].end(), piece.streams[i].begin(), piece.streams[i].end());
+  all.memory.insert(all.memory.end(), piece.memory.begin(), piece.memory.end());
+}
+
+TEST(simulate_step, hands_over_in_pieces_what_it_would_keep_and_keeps_nothing) {
+  for (const ScheduleKind schedule : {ScheduleKind::GPipe, ScheduleKind::OneFOneB, ScheduleKind::Interleaved,
+                                      ScheduleKind::Zb2p, ScheduleKind::Zbv, ScheduleKind::DualPipe}) {
+    const Scenario sc = long_pipeline(schedule);
+    const Simulation kept = simulate(sc);
+    std::vector<StageTimeline> pieced(4);
+    int pieces = 0;
+    const Simulation taken =
+        simulate_step(sc, Calibration{}, {.take = [&](int stage, const StageTimeline& piece) {
+                        pieces += stage == 0 ? 1 : 0;
+                        append(piece, pieced[static_cast<std::size_t>(stage)]);
+                      }});
+    EXPECT_GT(pieces, 1);
+    EXPECT_EQ(taken.total, kept.total);
+    for (std::size_t s = 0; s < 4; ++s) {
+      EXPECT_EQ(pieced[s].streams, kept.stages[s].streams) << "stage " << s;
+      ASSERT_EQ(pieced[s].memory.size(), kept.stages[s].memory.size()) << "stage " << s;
+      for (std::size_t i = 0; i < pieced[s].memory.size(); ++i) {
+        ASSERT_EQ(pieced[s].memory[i].at, kept.stages[s].memory[i].at) << "point " << i;
+        ASSERT_EQ(pieced[s].memory[i].allocated, kept.stages[s].memory[i].allocated) << "point " << i;
+      }
+      EXPECT_EQ(taken.stages[s].peak, kept.stages[s].peak);
+      EXPECT_EQ(taken.stages[s].times.bubble, kept.stages[s].times.bubble);
+      EXPECT_TRUE(taken.stages[s].memory.empty() &&
+                  spans(taken, static_cast<int>(s), Stream::Compute).empty());
+    }
+  }
+}
+
+TEST(simulate_step, ends_when_nobody_takes_what_it_hands_over) {
+  const auto full = [](int, const StageTimeline&) { throw std::runtime_error{"the disk is full"}; };
+  EXPECT_THROW(static_cast<void>(simulate_step(long_pipeline(ScheduleKind::OneFOneB), {}, {.take = full})),
+               std::runtime_error);
+}
+
 TEST(simulation_size, is_the_number_of_tasks_of_the_schedule) {
   for (int kind = 0; kind < kScheduleKinds; ++kind) {
     const auto schedule = static_cast<ScheduleKind>(kind);
@@ -295,6 +346,8 @@ TEST(simulation_size, is_limited_and_the_refusal_says_how_many_micro_batches_pas
   const auto refused = too_large_to_simulate(with_microbatches(drawn + 1));
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->rule, "simulation-size");
+  const SimulationOptions taken{.take = [](int, const StageTimeline&) {}};
+  EXPECT_FALSE(too_large_to_simulate(with_microbatches(drawn + 1), taken)) << "nothing of them is kept";
   EXPECT_NE(refused->reason.find("625,001 micro-batches over 4 stages of 1 chunks are 5,000,008 tasks"),
             std::string::npos)
       << refused->reason;

@@ -4,11 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "charts/gantt_svg.h"
 #include "charts/memory_svg.h"
@@ -31,7 +35,7 @@ Simulation example(ScheduleKind schedule = ScheduleKind::Zbv) {
   return simulate_step(sc, costmodel::Calibration{});
 }
 
-const std::string& text(const JsonValue& event, std::string_view key) {
+const std::string& text_of(const JsonValue& event, std::string_view key) {
   return *event.find(key)->get_if<std::string>();
 }
 std::int64_t whole(const JsonValue& event, std::string_view key) {
@@ -50,9 +54,9 @@ class Trace : public testing::Test {
 
 TEST_F(Trace, every_event_has_the_fields_that_its_phase_asks_for) {
   for (const JsonValue& event : events) {
-    const std::string& phase = text(event, "ph");
+    const std::string& phase = text_of(event, "ph");
     ASSERT_TRUE(phase == "X" || phase == "C" || phase == "M") << phase;
-    ASSERT_FALSE(text(event, "name").empty());
+    ASSERT_FALSE(text_of(event, "name").empty());
     ASSERT_NE(event.find("pid")->get_if<std::int64_t>(), nullptr);
     ASSERT_NE(event.find("args")->get_if<JsonObject>(), nullptr);
     if (phase == "M") continue;
@@ -68,9 +72,9 @@ TEST_F(Trace, every_process_and_thread_with_events_has_a_name) {
   std::set<std::int64_t> processes;
   std::set<std::pair<std::int64_t, std::int64_t>> threads, used;
   for (const JsonValue& event : events) {
-    if (text(event, "name") == "process_name") processes.insert(whole(event, "pid"));
-    if (text(event, "name") == "thread_name") threads.emplace(whole(event, "pid"), whole(event, "tid"));
-    if (text(event, "ph") == "X") used.emplace(whole(event, "pid"), whole(event, "tid"));
+    if (text_of(event, "name") == "process_name") processes.insert(whole(event, "pid"));
+    if (text_of(event, "name") == "thread_name") threads.emplace(whole(event, "pid"), whole(event, "tid"));
+    if (text_of(event, "ph") == "X") used.emplace(whole(event, "pid"), whole(event, "tid"));
   }
   EXPECT_EQ(processes.size(), 4U);
   EXPECT_EQ(threads, used);
@@ -80,7 +84,7 @@ TEST_F(Trace, events_of_a_thread_follow_one_another) {
   std::map<std::pair<std::int64_t, std::int64_t>, double> end;
   std::size_t spans = 0;
   for (const JsonValue& event : events) {
-    if (text(event, "ph") != "X") continue;
+    if (text_of(event, "ph") != "X") continue;
     double& last = end[{whole(event, "pid"), whole(event, "tid")}];
     EXPECT_GE(number(event, "ts"), last - 1e-3) << "a nanosecond of rounding";
     last = number(event, "ts") + number(event, "dur");
@@ -96,7 +100,7 @@ TEST_F(Trace, events_of_a_thread_follow_one_another) {
 TEST_F(Trace, counters_are_the_memory_points) {
   std::map<std::int64_t, std::size_t> next;
   for (const JsonValue& event : events) {
-    if (text(event, "ph") != "C") continue;
+    if (text_of(event, "ph") != "C") continue;
     const std::int64_t stage = whole(event, "pid");
     const auto& point = simulation.stages[static_cast<std::size_t>(stage)].memory[next[stage]++];
     EXPECT_NEAR(number(event, "ts"), point.at.value() * 1e6, 1e-3);
@@ -108,9 +112,53 @@ TEST_F(Trace, counters_are_the_memory_points) {
     EXPECT_EQ(next[static_cast<std::int64_t>(s)], simulation.stages[s].memory.size());
 }
 
+std::vector<std::string> sorted_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream{text};
+  for (std::string line; std::getline(stream, line);) {
+    if (line.ends_with(',')) line.pop_back();
+    lines.push_back(line);
+  }
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+TEST(chrome_trace, has_the_same_events_when_it_is_written_while_the_step_runs) {
+  Scenario sc = costmodel::example_scenario();
+  sc.layout.pp = 4;
+  sc.layout.dp = 2;
+  sc.recipe.global_batch = 1000 * sc.layout.dp * sc.recipe.micro_batch;
+  std::string text;
+  std::size_t largest = 0;
+  ChromeTraceWriter writer{[&](std::string_view piece) {
+    largest = std::max(largest, piece.size());
+    text += piece;
+  }};
+  const Simulation taken = simulate_step(
+      sc, {}, {.take = [&](int stage, const costmodel::StageTimeline& piece) { writer.add(stage, piece); }});
+  writer.finish(taken, "long");
+  EXPECT_EQ(sorted_lines(text), sorted_lines(chrome_trace(simulate_step(sc, {}), "long")));
+  EXPECT_GT(text.size(), largest) << "in pieces";
+  EXPECT_LE(largest, 1U << 20U);
+  std::map<std::pair<std::int64_t, std::int64_t>, double> end;
+  const JsonDocument document = parse_json(text, "trace");
+  for (const JsonValue& event : *document.root.find("traceEvents")->get_if<JsonArray>()) {
+    if (text_of(event, "ph") != "X") continue;
+    double& last = end[{whole(event, "pid"), whole(event, "tid")}];
+    ASSERT_GE(number(event, "ts"), last - 1e-3) << "a nanosecond of rounding";
+    last = number(event, "ts") + number(event, "dur");
+  }
+}
+
+TEST(chrome_trace, a_name_may_be_longer_than_a_piece) {
+  const std::string title(std::size_t{3} << 20U, 'x');
+  const JsonDocument document = parse_json(chrome_trace(example(), title), "trace");
+  EXPECT_EQ(text_of(*document.root.find("otherData"), "title"), title);
+}
+
 TEST(chrome_trace, says_that_it_is_a_prediction) {
   const JsonDocument document = parse_json(chrome_trace(example(), "x"), "trace");
-  EXPECT_NE(text(*document.root.find("otherData"), "made_by").find("not measured"), std::string::npos);
+  EXPECT_NE(text_of(*document.root.find("otherData"), "made_by").find("not measured"), std::string::npos);
 }
 
 std::size_t count(const std::string& text, const std::string& word) {
