@@ -16,6 +16,7 @@
 #include "presets/gpus/gpu_preset.h"
 #include "presets/json/read_json.h"
 #include "presets/models/find_model.h"
+#include "presets/models/hub_models.h"
 
 namespace hexaplan::cli {
 
@@ -123,7 +124,11 @@ std::vector<PresetList> list_presets(const PresetsOptions& options) {
 
 PresetContent show_preset(const PresetsOptions& options) {
   const KindInfo& info = find_kind(options.kind);
-  const auto file = presets::find_preset(info.kind, options.name);
+  // A model also by its name on the hub, as --model takes it.
+  const auto preset = info.kind == presets::PresetKind::Model && presets::is_hub_name(options.name)
+                          ? presets::preset_with_config_of(options.name)
+                          : std::nullopt;
+  const auto file = preset ? *preset : presets::find_preset(info.kind, options.name);
   const std::string name = file.stem().string();
   return {.kind = std::string{info.name},
           .name = name,

@@ -179,6 +179,7 @@ JsonValue preset_like(const costmodel::Scenario& plan, Launcher launcher, std::v
 std::optional<std::string> preset_of_hub_name(std::string_view name) {
   if (name.empty()) return std::nullopt;
   while (!name.empty() && name.back() == '/') name.remove_suffix(1);
+  if (const auto preset = preset_with_config_of(name)) return preset->stem().string();
   std::string text{
       name.substr(name.find_last_of('/') == std::string_view::npos ? 0 : name.find_last_of('/') + 1)};
   std::transform(text.begin(), text.end(), text.begin(),
@@ -219,6 +220,11 @@ std::optional<std::string> named_preset(const LaunchReading& reading) {
 std::int64_t layers_of_named_model(const LaunchReading& reading) {
   const auto preset = named_preset(reading);
   return preset ? find_model(*preset).layers : 0;
+}
+
+std::int64_t hidden_of_named_model(const LaunchReading& reading) {
+  const auto preset = named_preset(reading);
+  return preset ? find_model(*preset).hidden : 0;
 }
 
 JsonValue model_of_reading(const LaunchReading& reading, Launcher launcher, std::vector<std::string>& notes) {

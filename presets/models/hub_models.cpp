@@ -15,6 +15,7 @@
 #include "presets/json/read_json.h"
 #include "presets/json/utf8.h"
 #include "presets/models/find_model.h"
+#include "presets/models/model_preset.h"
 
 // Names, folders and variables of the cache: huggingface/huggingface_hub, src/huggingface_hub/constants.py
 // and file_download.py (repo_folder_name).
@@ -41,18 +42,20 @@ fs::path cache_folder() {
 
 std::string hub_name_of_file(const fs::path& file) {
   const JsonDocument document = read_json_file(file);
-  const JsonValue* source = document.root.find("source");
-  const auto* text = source == nullptr ? nullptr : source->get_if<std::string>();
-  return text == nullptr ? std::string{} : hub_name_of_source(*text);
+  return is_model_preset(document) ? hub_name_of_source(names_of_model_preset(document).source)
+                                   : std::string{};
 }
 
-/// Hub names in lower case -> preset files.
+/// Names in lower case of the models whose config.json is that of a preset -> its file.
 std::map<std::string, fs::path> presets_by_hub_name() {
   std::map<std::string, fs::path> out;
   for (const std::string& name : list_presets(PresetKind::Model)) {
     const fs::path file = find_preset(PresetKind::Model, name);
-    const std::string hub = hub_name_of_file(file);
-    if (!hub.empty()) out.emplace(lower(hub), file);
+    const JsonDocument document = read_json_file(file);
+    if (!is_model_preset(document)) continue;
+    const ModelNames names = names_of_model_preset(document);
+    if (const std::string hub = hub_name_of_source(names.source); !hub.empty()) out.emplace(lower(hub), file);
+    for (const std::string& hub : names.same_config) out.emplace(lower(hub), file);
   }
   return out;
 }
@@ -107,6 +110,12 @@ std::optional<fs::path> cached_config(std::string_view hub_name) {
   }
   std::sort(others.begin(), others.end());
   return others.empty() ? std::nullopt : std::optional{others.back()};
+}
+
+std::optional<fs::path> preset_with_config_of(std::string_view hub_name) {
+  const std::map<std::string, fs::path> presets = presets_by_hub_name();
+  const auto found = presets.find(lower(hub_name));
+  return found == presets.end() ? std::nullopt : std::optional{found->second};
 }
 
 fs::path find_hub_model(std::string_view hub_name) {

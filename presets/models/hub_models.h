@@ -23,7 +23,11 @@ namespace hexaplan::presets {
 /// file. Nothing where it is not there. Nothing is ever downloaded.
 [[nodiscard]] std::optional<std::filesystem::path> cached_config(std::string_view hub_name);
 
-/// The file of a model by its name on the hub: the preset made of it, else config.json in the local cache.
+/// The preset whose config.json this model of the hub has: the one that it was made of, or one that names it
+/// under "same_config".
+[[nodiscard]] std::optional<std::filesystem::path> preset_with_config_of(std::string_view hub_name);
+
+/// The file of a model by its name on the hub: the preset that has its config.json, else config.json in the local cache.
 /// InputError with the nearest of the presets' hub names where there is neither.
 [[nodiscard]] std::filesystem::path find_hub_model(std::string_view hub_name);
 

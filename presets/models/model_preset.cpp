@@ -9,11 +9,29 @@ bool is_model_preset(const JsonDocument& document) {
   return document.root.find("config") != nullptr && document.root.find("model_type") == nullptr;
 }
 
+namespace {
+
+/// Reads the names, and leaves the rest to the caller.
+ModelNames read_names(ObjectReader& reader) {
+  ModelNames names;
+  names.name = reader.required("name").text();
+  names.source = reader.required("source").text();
+  if (const auto same = reader.optional("same_config")) {
+    for (const ValueReader& hub_name : same->elements()) names.same_config.push_back(hub_name.text());
+  }
+  return names;
+}
+
+}  // namespace
+
+ModelNames names_of_model_preset(const JsonDocument& document) {
+  ObjectReader reader{document};
+  return read_names(reader);
+}
+
 ModelPreset model_preset_from_document(const JsonDocument& document) {
   ObjectReader reader{document};
-  ModelPreset preset;
-  preset.name = reader.required("name").text();
-  preset.source = reader.required("source").text();
+  ModelPreset preset{read_names(reader), {}};
   const ValueReader config = reader.required("config");
   reader.finish();
   preset.spec = model_from_config(document.file, config.pointer(), config.json());

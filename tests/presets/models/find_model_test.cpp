@@ -5,9 +5,16 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
+#include <vector>
 
+#include "presets/catalog/catalog.h"
 #include "presets/json/input_error.h"
+#include "presets/json/read_json.h"
+#include "presets/json/utf8.h"
+#include "presets/models/hub_models.h"
+#include "presets/models/model_preset.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -34,7 +41,7 @@ TEST(find_model, names_the_nearest_preset) {
 }
 
 TEST(find_model, begins_with_the_family_of_a_name_that_no_preset_is_near) {
-  const std::string text = message_of("Qwen3-Coder-480B");
+  const std::string text = message_of("Qwen3-Omni-30B");
   EXPECT_THAT(text, testing::HasSubstr("expected one of qwen3-"));
   EXPECT_THAT(text,
               testing::EndsWith("; any other model by its config.json, or its name on the hub: org/name"));
@@ -43,6 +50,27 @@ TEST(find_model, begins_with_the_family_of_a_name_that_no_preset_is_near) {
 TEST(find_model, knows_presets_by_the_name_of_their_source_on_the_hub) {
   EXPECT_EQ(find_model("meta-llama/Llama-3.1-8B"), find_model("llama-3.1-8b"));
   EXPECT_EQ(find_model("qwen/qwen3-30b-a3b").name, "qwen3-30b-a3b");
+}
+
+TEST(find_model, knows_presets_by_the_names_of_models_with_the_same_config) {
+  EXPECT_EQ(find_model("meta-llama/Llama-3.1-8B-Instruct").name, "llama-3.1-8b");
+  EXPECT_EQ(find_model("nousresearch/meta-llama-3-8b").name, "llama-3-8b");
+  EXPECT_EQ(find_model("deepseek-ai/DeepSeek-R1").name, "deepseek-v3");
+}
+
+/// Two presets with one hub name would be answered by whichever is read first.
+TEST(find_model, has_one_preset_for_every_name_on_the_hub) {
+  std::map<std::string, std::string> owners;
+  for (const std::string& preset : list_presets(PresetKind::Model)) {
+    const ModelNames names = names_of_model_preset(read_json_file(find_preset(PresetKind::Model, preset)));
+    std::vector<std::string> all = names.same_config;
+    if (std::string own = hub_name_of_source(names.source); !own.empty()) all.push_back(std::move(own));
+    for (const std::string& hub : all) {
+      EXPECT_TRUE(is_hub_name(hub)) << preset << ": " << hub;
+      const auto [at, is_new] = owners.emplace(lower(hub), preset);
+      EXPECT_TRUE(is_new) << hub << " is " << at->second << " and " << preset;
+    }
+  }
 }
 
 TEST(find_model, offers_the_nearest_hub_name_and_says_that_nothing_is_downloaded) {

@@ -107,6 +107,64 @@ constexpr ExactTotal kExact[] = {
     {"pythia-12b", 11'846'072'320, kModelCard},
     {"bloom-7b1", 7'069'016'064, kModelCard},
     {"bloom-176b", 176'247'271'424, kModelCard},
+    {"tinyllama-1.1b", 1'100'048'384, kSafetensors},
+    {"codellama-7b", 6'738'546'688, kSafetensors},
+    {"codellama-13b", 13'016'028'160, kSafetensors},
+    {"codellama-34b", 33'743'970'304, kSafetensors},
+    {"codellama-70b", 68'976'910'336, kSafetensors},
+    {"qwen2.5-3b", 3'085'938'688, kSafetensors},
+    {"qwen3-1.7b", 1'720'574'976, kModules},
+    {"falcon-7b", 6'921'720'704, kModules},
+    {"falcon-40b", 41'303'293'952, kModules},
+    {"phi-2", 2'779'683'840, kSafetensors},
+    {"phi-1.5", 1'418'270'720, kSafetensors},
+    {"phi-4-mini", 3'836'021'760, kSafetensors},
+    {"smollm2-135m", 134'515'008, kSafetensors},
+    {"smollm2-360m", 361'821'120, kSafetensors},
+    {"smollm2-1.7b", 1'711'376'384, kSafetensors},
+    {"smollm3-3b", 3'075'098'624, kModules},
+    {"stablelm-3b", 2'795'443'200, kSafetensors},
+    {"stablelm-2-1.6b", 1'644'515'328, kSafetensors},
+    {"pythia-70m", 70'426'624, kModelCard},
+    {"pythia-160m", 162'322'944, kModelCard},
+    {"pythia-410m", 405'334'016, kModelCard},
+    {"pythia-1b", 1'011'781'632, kModelCard},
+    {"pythia-1.4b", 1'414'647'808, kModelCard},
+    {"pythia-2.8b", 2'775'208'960, kModelCard},
+    {"open-llama-3b", 3'426'473'600, kSafetensors},
+    {"mistral-7b-v0.2", 7'241'732'096, kSafetensors},
+    {"mistral-small-24b", 23'572'403'200, kSafetensors},
+    {"qwen2-0.5b", 494'032'768, kSafetensors},
+    {"qwen2-1.5b", 1'543'714'304, kSafetensors},
+    {"qwen2-7b", 7'615'616'512, kSafetensors},
+    {"qwen2-72b", 72'706'203'648, kSafetensors},
+    {"qwen3-coder-480b-a35b", 480'154'875'392, kSafetensors},
+    {"glm-4-9b", 9'400'279'040, kSafetensors},
+    {"seed-oss-36b", 36'151'104'512, kSafetensors},
+    {"apertus-8b", 8'053'338'176, kSafetensors},
+    {"olmoe-1b-7b", 6'919'161'856, kSafetensors},
+    {"command-r-35b", 34'980'831'232, kSafetensors},
+    {"gpt-j-6b", 6'050'882'784, kSafetensors},
+    {"starcoder2-3b", 3'030'371'328, kSafetensors},
+    {"starcoder2-7b", 7'173'923'840, kSafetensors},
+    {"starcoder2-15b", 15'957'889'024, kSafetensors},
+    {"yi-6b", 6'061'035'520, kSafetensors},
+    {"yi-34b", 34'388'917'248, kSafetensors},
+    {"falcon3-1b", 1'669'408'768, kSafetensors},
+    {"falcon3-3b", 3'227'655'168, kSafetensors},
+    {"falcon3-7b", 7'455'550'464, kSafetensors},
+    {"falcon3-10b", 10'305'653'760, kSafetensors},
+    {"aya-23-8b", 8'028'033'024, kSafetensors},
+    {"olmo-2-7b", 7'298'617'344, kSafetensors},
+    {"olmo-2-13b", 13'716'198'400, kSafetensors},
+    {"olmo-2-32b", 32'234'279'936, kSafetensors},
+    {"moonlight-16b-a3b", 15'960'110'208, kSafetensors},
+    {"gemma-3-12b", 11'766'034'176, kModules},
+    {"falcon-180b", 178'557'088'768, "safetensors metadata, 179,522,565,120 with both copies of the tied embedding"},
+    {"minimax-m2", 228'689'764'864, "safetensors metadata without FP8 scales and MTP modules"},
+    {"qwen3-4b-2507", 4'022'468'096, kSafetensors},
+    {"qwen3-30b-a3b-2507", 30'532'122'624, kSafetensors},
+    {"qwen3-235b-a22b-2507", 235'093'634'560, kSafetensors},
     {"mpt-7b", 6'649'286'656, "pytorch_model.bin.index.json: 13,298,573,312 bytes of bf16"},
 };
 // clang-format on
@@ -153,6 +211,12 @@ constexpr RoundedTotal kRounded[] = {
     {"opt-30b", 30, 0.5, kZhang},
     {"opt-66b", 66, 0.5, kZhang},
     {"mpt-30b", 29.95, 0.01, kModelCard},
+    {"dbrx", 132, 0.5, kModelCard},
+    {"llama-4-scout", 109, 1.5, kModelCard},     // with the vision tower
+    {"llama-4-maverick", 400, 1.5, kModelCard},  // with the vision tower
+    {"glm-4.5", 355, 2.5, kModelCard},
+    {"glm-4.5-air", 106, 1, kModelCard},
+    {"glm-4.7-flash", 30, 0.5, kModelCard},
 };
 // clang-format on
 INSTANTIATE_TEST_SUITE_P(table, RoundedPublishedTotal, testing::ValuesIn(kRounded),
@@ -178,6 +242,15 @@ constexpr RoundedTotal kActive[] = {
     {"deepseek-v2-lite", 2.4, 0.3, "arXiv:2405.04434 appendix B, without embedding"},
     {"deepseek-v3", 37, 0.6, "arXiv:2412.19437 abstract, without embedding"},
     {"kimi-k2", 32, 1.0, "arXiv:2507.20534 Table 2, without embedding"},
+    {"qwen3-coder-480b-a35b", 35, 0.5, kModelCard},
+    {"llama-4-scout", 17, 0.6, kModelCard},
+    {"llama-4-maverick", 17, 0.6, kModelCard},
+    {"minimax-m2", 10, 1, kModelCard},
+    {"glm-4.5", 32, 1.7, kModelCard},
+    {"glm-4.5-air", 12, 1.5, kModelCard},
+    {"dbrx", 36, 0.6, kModelCard},
+    {"olmoe-1b-7b", 1.3, 0.05, "arXiv:2409.02060 Table 1"},
+    {"moonlight-16b-a3b", 2.24, 0.7, "arXiv:2502.16982 Table 4, without embedding"},
 };
 // clang-format on
 INSTANTIATE_TEST_SUITE_P(table, ActiveParameters, testing::ValuesIn(kActive),
@@ -194,7 +267,7 @@ std::vector<std::filesystem::path> preset_files() {
 }
 
 TEST(model_presets, are_named_like_their_files_and_say_where_they_come_from) {
-  EXPECT_GE(preset_files().size(), 35U);
+  EXPECT_GE(preset_files().size(), 120U);
   for (const std::filesystem::path& file : preset_files()) {
     const ModelPreset model = read_model_preset(file);
     EXPECT_EQ(model.name, file.stem().string());
