@@ -4,7 +4,7 @@
 The same model, shapes and step as 'hexaplan validate --list NAME' runs: bf16 parameters, gradients added up in
 fp32, AdamW on fp32 masters, gradient clipping, fused causal attention (SDPA), random tokens. Eager and compiled.
 Median of the measured steps after warm-up, by CUDA events; peak of PyTorch's allocator. Any PyTorch from 2.1 on;
-runs on the CPU as well ('--list cpu'), where it tells nothing but that it runs.
+On the CPU, '--dtype float32' steps plain fp32 parameters, as 'hexaplan run --dtype f32' does (benchmarks/README.md).
 
     python3 benchmarks/pytorch_llama_step.py --list gpu --out pytorch.json
     python3 benchmarks/compare_with_pytorch.py ours.json pytorch.json
@@ -112,6 +112,32 @@ class Llama(nn.Module):
         return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
 
 
+class WideTraining:
+    """fp32 parameters, their gradients and moments."""
+
+    def __init__(self, model):
+        self.parameters = list(model.parameters())
+        fused = {"fused": True} if "fused" in inspect.signature(torch.optim.AdamW).parameters else {}
+        self.optimizer = torch.optim.AdamW(self.parameters, lr=3e-4, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1, **fused)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def step(self, loss_of, batches):
+        self.optimizer.zero_grad(set_to_none=False)
+        total = 0.0
+        for tokens, targets in batches:
+            loss = loss_of(tokens, targets) / len(batches)
+            loss.backward()
+            total = total + loss.detach()
+        torch.nn.utils.clip_grad_norm_(self.parameters, CLIP_NORM)
+        self.optimizer.step()
+        return total
+
+
 class Training:
     """bf16 parameters with fp32 gradients, masters and moments: 18 bytes per parameter, as the executor's."""
 
@@ -179,7 +205,7 @@ def timed_steps(run, count, device):
 def measure(scenario, mode, options):
     recipe, device = scenario["recipe"], options.device
     torch.manual_seed(1)
-    dtype = torch.bfloat16
+    dtype = getattr(torch, options.dtype)
     b, s, micro = recipe["micro_batch"], recipe["sequence"], recipe["global_batch"] // recipe["micro_batch"]
     with torch.device(device):
         model = Llama(scenario["config"], s, recipe.get("recompute", "none"))
@@ -190,7 +216,8 @@ def measure(scenario, mode, options):
     vocab = scenario["config"]["vocab_size"]
     batches = [tuple(torch.randint(vocab, (2, b, s), device=device).unbind(0)) for _ in range(micro)]
     loss_of = torch.compile(model) if mode == "compiled" else model
-    with Training(model, device) as training:
+    wide = options.dtype == "float32"
+    with WideTraining(model) if wide else Training(model, device) as training:
         started = time.perf_counter()
         timed_steps(lambda: training.step(loss_of, batches), options.warmup, device)
         warm = time.perf_counter() - started
@@ -240,6 +267,8 @@ def parse_arguments():
     parser.add_argument("--only", action="append", default=[], help="name of a scenario; may be given several times")
     parser.add_argument("--modes", default="eager,compiled", help="eager, compiled or both")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float32"), help="of the parameters")
+    parser.add_argument("--threads", type=int, default=0, help="of the CPU. Default: PyTorch's own")
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--budget", type=float, default=0, help="seconds after which no further one is started")
@@ -253,6 +282,8 @@ def main():
     if not set(modes) <= {"eager", "compiled"}:
         sys.exit(f"--modes: got {options.modes!r}, expected eager, compiled or both")
     cuda = options.device == "cuda"
+    if options.threads:
+        torch.set_num_threads(options.threads)
     result = {
         "schema": "hexaplan/pytorch/1",
         "torch": torch.__version__,

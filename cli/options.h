@@ -103,6 +103,7 @@ struct ExecuteOptions {
   bool noise = false;  // parameters of noise instead of the model's initial values: for times and bytes alone
   int solo_rank = 0;   // of --ranks solo
   int gpus = 0;        // of this process, with --ranks nccl; 0 = as many as it needs
+  int threads = 0;     // of a rank on the host; 0 = its share of the processors
 };
 
 struct BackendsOptions {};

@@ -186,7 +186,7 @@ class CalibrationRun {
 
  private:
   std::unique_ptr<Device> make_device(int gpu) const {
-    auto device = validator::make_device(options_.device, element_, gpu);
+    auto device = validator::make_device(options_.device, element_, {.gpu = gpu});
     if (device) return device;
     throw InputError({.field = "--device", .value = options_.device, .expected = "a device that starts"});
   }

@@ -34,6 +34,7 @@
 #include "validator/executor/communicator/bootstrap/bootstrap_error.h"
 #include "validator/executor/communicator/bootstrap/launcher.h"
 #include "validator/executor/communicator/mpi/mpi_ranks.h"
+#include "validator/executor/device/cpu/thread_team.h"
 #include "validator/executor/device/device.h"
 #include "validator/executor/step/run_steps.h"
 #include "validator/executor/step/shrink.h"
@@ -196,6 +197,16 @@ void refuse_idle_numbers(const ExecuteOptions& options, const costmodel::Recipe&
   }
 }
 
+/// A GPU's rank has threads for what it keeps on the host.
+void refuse_idle_threads(const ExecuteOptions& options, const costmodel::Recipe& recipe) {
+  if (options.threads == 0 || options.device == kHostDevice || recipe.offload != 0) return;
+  throw InputError{{.field = "--threads",
+                    .value = std::to_string(options.threads),
+                    .expected = "none",
+                    .hint = fmt::format("it would change nothing: {} computes, and nothing is offloaded",
+                                        options.device)}};
+}
+
 void check_solo(const ExecuteOptions& options, std::int64_t ranks) {
   if (options.solo_rank >= ranks) {
     throw InputError{{.field = "--solo-rank",
@@ -304,6 +315,7 @@ class Execution {
     if (!result_.rejected) result_.rejected = validator::first_not_executable(scenario);
     if (result_.rejected) return result_;
     if (is_solo(options_)) check_solo(options_, scenario.layout.world_size());
+    refuse_idle_threads(options_, scenario.recipe);
     if (options_.device == kHostDevice) result_.rejected = refused_by_host(scenario);
     if (result_.rejected) return result_;
     backend_ = rank_backend(options_, scenario.layout.world_size());
@@ -347,13 +359,23 @@ class Execution {
  private:
   [[nodiscard]] int first_rank() const { return backend_->first_local_rank(); }
 
+  [[nodiscard]] HostRanks ranks_on_host() const {
+    const std::int64_t world = result_.question.scenario.layout.world_size();
+    if (is_solo(options_)) return {options_.solo_rank, 1};
+    if (options_.ranks == "mpi") return ranks_here();
+    // Processes that a launcher started have a GPU each, or the ranks are this process's.
+    return backend_ != nullptr && backend_->fixed_ranks() != 0 ? ranks_here() : HostRanks{0, world};
+  }
+
   [[nodiscard]] std::optional<costmodel::Rejected> refused_by_host(
       const costmodel::Scenario& scenario) const {
     const std::optional<validator::Element> element = validator::element_named(result_.question.dtype);
-    const HostRanks ranks = is_solo(options_)         ? HostRanks{options_.solo_rank, 1}
-                            : options_.ranks == "mpi" ? ranks_here()
-                                                      : HostRanks{0, scenario.layout.world_size()};
-    return too_large_for_host(scenario, element.value_or(validator::Element::F32), ranks, free_host_memory());
+    return too_large_for_host(scenario, element.value_or(validator::Element::F32), ranks_on_host(),
+                              free_host_memory());
+  }
+
+  [[nodiscard]] int threads() const {
+    return options_.threads > 0 ? options_.threads : validator::threads_per_rank(ranks_on_host().count);
   }
 
   void check_ranks() const {
@@ -423,11 +445,13 @@ class Execution {
           "mean nothing, while sizes, order and counts are those of the whole job",
           options_.solo_rank, scenario.layout.world_size()));
     }
+    run_threads_ = run.host_threads = threads();
     run.memory_limit = options_.memory_limit;
     run.keep_timeline = options_.timeline;
     const validator::Element element = validator::element_named(result_.question.dtype).value();
     run.make_device = [this, element](int rank) {
-      return validator::make_device(options_.device, element, backend_->gpu_of(rank));
+      return validator::make_device(options_.device, element,
+                                    {.gpu = backend_->gpu_of(rank), .threads = run_threads_});
     };
     if (!options_.token_file.empty()) run.tokens = read_tokens(options_, scenario);
     if (!options_.load.empty()) {
@@ -493,6 +517,7 @@ class Execution {
   std::unique_ptr<validator::CheckpointReader> checkpoint_;
   std::unique_ptr<WeightFiles> weights_;
   ExecutionResult result_;
+  int run_threads_ = 1;
   std::atomic<bool> fails_{false}, speaks_{true};
   std::atomic<int> signal_{0};  // that asked for a checkpoint and the end
 };

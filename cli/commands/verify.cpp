@@ -9,8 +9,10 @@
 #include <random>
 #include <string_view>
 
+#include "cli/commands/host_memory.h"
 #include "cli/commands/machines.h"
 #include "cli/commands/question.h"
+#include "cli/commands/ready_device.h"
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "presets/scenario/scenario_words.h"
@@ -126,6 +128,7 @@ bool VerifyReport::equal() const {
 VerifyReport run_verify(const VerifyOptions& options, bool progress) {
   VerifyReport report{
       .seed = options.seed, .rejected = {}, .changes = {}, .layouts = {}, .recorded = {}, .coverage = {}};
+  static_cast<void>(ready_device(kHostDevice));
   const Scenario asked = ask_for_execution(options);
   const std::vector<Scenario> scenarios = scenarios_of(asked, options, report);
   if (options.coverage) {

@@ -13,9 +13,10 @@ namespace {
 
 constexpr int kMostSteps = 1'000'000;
 constexpr int kMostGivenRanks = 1 << 20;
+constexpr int kMostThreads = 1024;
 
 struct RunWords {
-  std::string steps, warm_up, save_every, weights_type, memory_limit, seed, solo_rank, gpus;
+  std::string steps, warm_up, save_every, weights_type, memory_limit, seed, solo_rank, gpus, threads;
   JobWords job;
   std::string learning_rate, lr_schedule, lr_warm_up, lr_steps, lr_min;
   std::string beta1, beta2, epsilon, momentum, weight_decay, clip;
@@ -136,6 +137,10 @@ Command checked_run(RunWords words) {
   if (!words.solo_rank.empty())
     options.solo_rank = whole_number(words.solo_rank, "--solo-rank", kMostGivenRanks);
   if (!words.gpus.empty()) options.gpus = whole_number(words.gpus, "--gpus", kMostGivenRanks);
+  if (!words.threads.empty()) {
+    options.threads = whole_number(words.threads, "--threads", kMostThreads);
+    if (options.threads == 0) throw UsageError{"--threads: got 0, expected at least 1"};
+  }
   return options;
 }
 
@@ -158,6 +163,10 @@ void append_rank_options(std::vector<OptionRow>& rows, RunWords& words) {
       {"--solo-rank", "R", "With --ranks solo: the rank that is real. Default: 0", &words.solo_rank},
       {"--gpus", "N", "With --ranks nccl: GPUs of this process. Default: 1 under a launcher, else all ranks",
        &words.gpus},
+      {"--threads", "N",
+       "Of each rank's operations on the host, which give the same numbers on any number. Default: the "
+       "processors that this process may use, dealt out to the host's ranks",
+       &words.threads},
       {"--shrink", "", "Scale the model down, same layout and ratios, so that a laptop can run it",
        &options.shrink},
       {"--report", "FILE", "Keep everything that is measured in FILE (JSON), rewritten after steps",

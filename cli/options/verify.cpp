@@ -1,4 +1,9 @@
+#include <fmt/format.h>
+
 #include <memory>
+#include <string>
+#include <variant>
+#include <vector>
 
 #include "cli/options/command_row.h"
 
@@ -13,12 +18,30 @@ struct VerifyWords {
   VerifyOptions options;
 };
 
+bool is_typed(const OptionRow& row) {
+  const auto* const text = std::get_if<std::string*>(&row.target);
+  const auto* const texts = std::get_if<std::vector<std::string>*>(&row.target);
+  return (text != nullptr && !(*text)->empty()) || (texts != nullptr && !(*texts)->empty());
+}
+
+/// Random layouts bring their own question: no word of another changes anything.
+void refuse_questions(VerifyOptions& options) {
+  std::vector<OptionRow> rows;
+  append_scenario_options(rows, options.question);
+  for (const OptionRow& row : rows) {
+    if (is_typed(row))
+      throw UsageError{fmt::format(
+          "{}: has no effect beside --random N, whose layouts bring model, cluster and recipe", row.flags)};
+  }
+}
+
 Command checked_verify(VerifyWords words) {
   VerifyOptions& o = words.options;
   if (!words.random.empty()) o.random = whole_number(words.random, "--random", kMostLayouts);
   if (!words.seed.empty()) o.seed = whole_number(words.seed, "--seed", kMostSeed);
-  const bool asked = !o.question.scenario.empty() || !o.question.model.empty();
-  if (asked == (o.random > 0))
+  const bool asked = !o.question.scenario.empty() || !o.question.model.empty() || !o.question.from.empty();
+  if (o.random > 0) refuse_questions(o);
+  if (!asked && o.random == 0)
     throw UsageError{
         "verify: needs either a scenario (--scenario FILE, or --model, --cluster and --layout) or --random "
         "N"};

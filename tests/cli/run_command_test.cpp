@@ -131,6 +131,22 @@ TEST(run_command, a_report_says_what_is_computed_in_where_that_is_not_what_is_st
   EXPECT_EQ(arithmetic_of("f32 --precision fp32"), "");
 }
 
+TEST(run_command, threads_are_those_asked_for_and_change_no_number) {
+  const auto of = [](const std::string& words) {
+    const presets::JsonValue report = json_of_tiny("--layout dp1 --steps 2 " + words);
+    double threads = 0;
+    for (const presets::JsonValue& fact : list_at(list_at(report, "ranks").front(), "device_facts")) {
+      if (*at(fact, "name").get_if<std::string>() == "threads") threads = number_at(fact, "value");
+    }
+    return std::pair{threads, number_at(list_at(report, "steps").back(), "loss")};
+  };
+  const auto [one, loss] = of("--threads 1");
+  EXPECT_EQ(one, 1);
+  EXPECT_EQ(of("--threads 3"), std::pair(3.0, loss));
+  EXPECT_GE(of("").first, 1) << "the processors of this process";
+  EXPECT_THAT(run_tiny("--layout dp1 --threads 0").err, HasSubstr("--threads: got 0, expected at least 1"));
+}
+
 TEST(run_command, kernels_that_no_processor_has_are_refused) {
   setenv("HEXAPLAN_INSTRUCTIONS", "avx3", 1);
   const Finished finished = run_tiny("--layout dp1");

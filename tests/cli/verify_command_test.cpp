@@ -123,5 +123,22 @@ TEST(verify_command, needs_a_question) {
   EXPECT_EQ(run_hexaplan("verify --model llama-3.1-8b --coverage").exit_code, 2);
 }
 
+TEST(verify_command, refuses_words_that_random_layouts_do_not_look_at) {
+  for (const char* words : {"--layout tp2", "--cluster 8xH100", "--seq 512", "--schedule zb-h1"}) {
+    const Finished run = run_hexaplan(std::string{"verify --random 2 "} + words);
+    EXPECT_EQ(run.exit_code, 2) << words;
+    EXPECT_THAT(run.err, HasSubstr("has no effect beside --random N")) << words;
+  }
+}
+
+TEST(verify_command, kernels_that_no_processor_has_are_no_fault_of_a_layout) {
+  setenv("HEXAPLAN_INSTRUCTIONS", "avx3", 1);
+  const Finished run = run_hexaplan("verify --random 1");
+  unsetenv("HEXAPLAN_INSTRUCTIONS");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("HEXAPLAN_INSTRUCTIONS: got \"avx3\", expected"));
+  EXPECT_THAT(run.out, testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace hexaplan::cli

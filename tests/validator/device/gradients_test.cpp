@@ -73,10 +73,12 @@ Kernel norm(const std::string& name, const NormForm& form) {
     // What stands there is added to, or replaced.
     std::fill_n(gradient.begin(), kElements, 7);
     double* d_weight = gradient.data() + kElements;
-    kernels::norm_backward<double>(form, {dy.data(), kTokens, kCols, kCols},
-                                   {x.data(), kTokens, kCols, kCols}, x.data() + kElements,
-                                   {kept.data(), kTokens, statistics, statistics},
-                                   {gradient.data(), kTokens, kCols, kCols}, d_weight, d_weight + width);
+    kernels::norm_backward<double>(
+        form, {dy.data(), kTokens, kCols, kCols}, {x.data(), kTokens, kCols, kCols}, x.data() + kElements,
+        {kept.data(), kTokens, statistics, statistics}, {gradient.data(), kTokens, kCols, kCols});
+    kernels::norm_weight_gradients<double>(
+        form, {dy.data(), kTokens, kCols, kCols}, {x.data(), kTokens, kCols, kCols},
+        {kept.data(), kTokens, statistics, statistics}, 0, width, d_weight, d_weight + width);
     for (std::size_t i = 0; form.accumulate && i < kElements; ++i) gradient[i] -= 7;
     return gradient;
   };

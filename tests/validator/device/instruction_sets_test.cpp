@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "tests/validator/device/random_numbers.h"
+#include "validator/executor/device/bf16.h"
 #include "validator/executor/device/cpu/cpu_device.h"
 #include "validator/executor/device/cpu/instruction_set.h"
 #include "validator/executor/device/cpu/kernels/kernel_table.h"
@@ -103,6 +105,28 @@ Numbers<T> loss(const KernelTable<T>& run) {
   return gradient;
 }
 
+/// Values and slopes of every activation, plain and gated and clamped, over two runs of vector code.
+template <class T>
+Numbers<T> activations(const KernelTable<T>& run) {
+  constexpr std::int64_t kRows = 2, kCols = 261;
+  Numbers<T> out;
+  for (const ActivationKind kind :
+       {ActivationKind::Silu, ActivationKind::GeluExact, ActivationKind::GeluTanh, ActivationKind::GeluQuick,
+        ActivationKind::Relu, ActivationKind::ReluSquared}) {
+    for (const ActivationForm form : {ActivationForm{.kind = kind, .gated = false},
+                                      ActivationForm{.kind = kind, .gated = true, .clamp = 0.4}}) {
+      const std::int64_t width = form.gated ? 2 * kCols : kCols;
+      Numbers<T> x = numbers<T>(kRows * width, 10), dy = numbers<T>(kRows * kCols, 11), y(kRows * kCols);
+      x[3] = T{-200};
+      run.activation_forward(form, matrix_of(x, kRows, width), matrix_of(y, kRows, kCols));
+      run.activation_backward(form, matrix_of(dy, kRows, kCols), matrix_of(x, kRows, width),
+                              matrix_of(x, kRows, width));
+      for (const Numbers<T>* more : {&y, &x}) out.insert(out.end(), more->begin(), more->end());
+    }
+  }
+  return out;
+}
+
 /// Two steps of every rule on an odd number of parameters.
 template <class T>
 Numbers<T> updates(const KernelTable<T>& run) {
@@ -147,6 +171,7 @@ template <class T>
 constexpr Case<T> kCases[] = {{"products", products<T>, 200},
                               {"attention", attention<T>, 200},
                               {"loss", loss<T>, 20},
+                              {"activations", activations<T>, 20},
                               {"updates", updates<T>, 0}};
 
 template <class T>
@@ -166,6 +191,27 @@ void expect_equal_sets() {
 TEST(instruction_sets, compute_what_the_baseline_computes) {
   expect_equal_sets<double>();
   expect_equal_sets<float>();
+}
+
+TEST(instruction_sets, widen_and_round_bfloat16_alike) {
+  std::vector<Bf16> all(1 << 16);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].bits = static_cast<std::uint16_t>(i);
+  std::vector<float> halves;  // beside every bfloat16: what rounds to it, and ties
+  for (const Bf16 number : all) {
+    for (const std::uint32_t low : {0x0000U, 0x0001U, 0x7fffU, 0x8000U, 0x8001U, 0xffffU})
+      halves.push_back(std::bit_cast<float>(std::uint32_t{number.bits} << 16 | low));
+  }
+  for (const InstructionSet set : runnable_instruction_sets()) {
+    const KernelTable<float> run = kernels_of<float>(set);
+    std::vector<float> wide(all.size());
+    run.widen(all.data(), static_cast<std::int64_t>(all.size()), wide.data());
+    for (std::size_t i = 0; i < all.size(); ++i)
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(wide[i]), static_cast<std::uint32_t>(i) << 16) << name_of(set);
+    std::vector<Bf16> narrow(halves.size());
+    run.narrow(halves.data(), static_cast<std::int64_t>(halves.size()), narrow.data());
+    for (std::size_t i = 0; i < halves.size(); ++i)
+      ASSERT_EQ(narrow[i].bits, to_bf16(halves[i]).bits) << name_of(set) << ", " << halves[i];
+  }
 }
 
 TEST(instruction_sets, see_numbers_that_are_none_and_add_nothing_of_what_is_hidden) {

@@ -30,7 +30,7 @@ TEST(file_arena, keeps_what_is_written_until_it_is_given_back) {
 }
 
 TEST(file_arena, is_the_memory_of_a_device) {
-  const auto device = make_cpu_device(Element::F32, std::make_unique<FileArena>());
+  const auto device = make_cpu_device(Element::F32, {.arena = std::make_unique<FileArena>()});
   const Tensor values =
       device->allocate({"weight", costmodel::TensorKind::Parameter, costmodel::DType::Fp32}, 2, 3);
   device->fill(values, 1.5);

@@ -24,7 +24,7 @@ namespace {
 /// Whether a backend works here; fills in detail and remedy.
 using Probe = void (*)(BackendState& state);
 using MakeRanks = std::unique_ptr<RankBackend> (*)(const RankRequest& request);
-using MakeDevice = std::unique_ptr<Device> (*)(Element element, int gpu);
+using MakeDevice = std::unique_ptr<Device> (*)(Element element, const DeviceRequest& request);
 
 struct BackendRow {
   const char* name;
@@ -103,10 +103,10 @@ void probe_cudnn(BackendState& state) {
   take_over(state, find_cudnn().state);
 }
 
-std::unique_ptr<Device> make_cuda_device(Element element, int gpu) {
+std::unique_ptr<Device> make_cuda_device(Element element, const DeviceRequest& request) {
   const CudaModule* const cuda = find_cuda().module;
   if (cuda == nullptr) return nullptr;
-  return cuda->make_device({.element = element, .gpu = gpu, .attention = find_cudnn().library});
+  return cuda->make_device({.element = element, .gpu = request.gpu, .attention = find_cudnn().library});
 }
 
 constexpr std::array kCpuElements{Element::F32, Element::F64, Element::Bf16, Element::F16};
@@ -117,7 +117,10 @@ constexpr BackendRow kBackends[] = {
      .role = BackendRole::Device,
      .what = "float32, float64, bfloat16 and float16 on the host's processors",
      .probe = probe_cpu,
-     .make_device = [](Element element, int /*gpu*/) { return make_cpu_device(element); },
+     .make_device =
+         [](Element element, const DeviceRequest& request) {
+           return make_cpu_device(element, {.arena = nullptr, .threads = request.threads});
+         },
      .elements = kCpuElements},
     {.name = "cuda",
      .role = BackendRole::Device,
@@ -234,9 +237,9 @@ std::optional<Element> element_named(std::string_view name) {
   return std::nullopt;
 }
 
-std::unique_ptr<Device> make_device(std::string_view name, Element element, int gpu) {
+std::unique_ptr<Device> make_device(std::string_view name, Element element, const DeviceRequest& request) {
   const BackendRow* row = row_of(name);
-  return row == nullptr || row->make_device == nullptr ? nullptr : row->make_device(element, gpu);
+  return row == nullptr || row->make_device == nullptr ? nullptr : row->make_device(element, request);
 }
 
 }  // namespace hexaplan::validator

@@ -58,9 +58,14 @@ struct RankRequest {
 [[nodiscard]] std::string_view name_of(Element element);
 [[nodiscard]] std::optional<Element> element_named(std::string_view name);
 
-/// A device that computes in `element`, one of elements_of_device; `gpu` counts those of this machine and is
-/// taken modulo their number. nullptr when it is not available or not known: find_backend says why. Throws
-/// GpuError when it is there and does not start.
-[[nodiscard]] std::unique_ptr<Device> make_device(std::string_view name, Element element, int gpu = 0);
+/// What some devices want to know; the others do not look at it.
+struct DeviceRequest {
+  int gpu = 0;      // of this machine, taken modulo their number
+  int threads = 1;  // of the CPU, on which an operation runs
+};
+/// A device that computes in `element`, one of elements_of_device. nullptr when it is not available or not
+/// known: find_backend says why. Throws GpuError when it is there and does not start.
+[[nodiscard]] std::unique_ptr<Device> make_device(std::string_view name, Element element,
+                                                  const DeviceRequest& request = {});
 
 }  // namespace hexaplan::validator

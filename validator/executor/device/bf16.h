@@ -20,8 +20,8 @@ struct Bf16 {
 [[nodiscard]] inline Bf16 to_bf16(float x) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, &x, sizeof bits);
-  if ((bits & 0x7fffffffU) > 0x7f800000U) return {static_cast<std::uint16_t>(bits >> 16 | 0x40U)};
-  return {static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16)};
+  const std::uint32_t rounded = (bits + 0x7fffU + (bits >> 16 & 1U)) >> 16, none = bits >> 16 | 0x40U;
+  return {static_cast<std::uint16_t>((bits & 0x7fffffffU) > 0x7f800000U ? none : rounded)};
 }
 
 }  // namespace hexaplan::validator

@@ -12,13 +12,13 @@ namespace hexaplan::validator {
 
 using costmodel::DType;
 
-HostMemory::HostMemory(Device& device, bool on_disk) : device_{device} {
+HostMemory::HostMemory(Device& device, bool on_disk, int threads) : device_{device} {
   const Element element = device.element_of(DType::Bf16);
-  memory_ = make_cpu_device(element);
+  memory_ = make_cpu_device(element, {.arena = nullptr, .threads = threads});
   if (on_disk) {
     auto file = std::make_unique<FileArena>();
     file_ = file.get();
-    states_ = make_cpu_device(element, std::move(file));
+    states_ = make_cpu_device(element, {.arena = std::move(file), .threads = threads});
   }
   squares_ = states().allocate_message(states().element_of(DType::Fp32), 1);
   states().fill(squares_, 0);

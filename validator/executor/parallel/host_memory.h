@@ -25,7 +25,7 @@ struct CopyRow {
 class HostMemory {
  public:
   /// `device` outlives it. `on_disk`: states lie in a file (ZeRO-Infinity, arXiv:2104.07857).
-  HostMemory(Device& device, bool on_disk);
+  HostMemory(Device& device, bool on_disk, int threads);
 
   /// Where parameters, gradients and optimizer states lie, and where activations do.
   [[nodiscard]] Device& states() { return states_ ? *states_ : *memory_; }

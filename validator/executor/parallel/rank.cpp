@@ -59,13 +59,14 @@ Groups make_groups(Communicator& world, const costmodel::Scenario& sc) {
   return g;
 }
 
-Rank::Rank(const costmodel::Scenario& sc, Device& dev, Communicator& world, InitialValues values)
+Rank::Rank(const costmodel::Scenario& sc, Device& dev, Communicator& world, InitialValues values, int threads)
     : scenario{sc},
       dims{costmodel::local_dims(sc)},
       device{dev},
-      host{sc.recipe.offload == 0 ? nullptr
-                                  : std::make_unique<HostMemory>(
-                                        dev, sc.recipe.offload_device == costmodel::OffloadDevice::Nvme)},
+      host{sc.recipe.offload == 0
+               ? nullptr
+               : std::make_unique<HostMemory>(dev, sc.recipe.offload_device == costmodel::OffloadDevice::Nvme,
+                                              threads)},
       groups{make_groups(world, sc)},
       at{costmodel::coordinates_of(sc.layout, world.rank())},
       activation{costmodel::activation_dtype(sc.recipe.precision)},

@@ -53,7 +53,7 @@ class FirstNotFinite;
 /// it; `layer` and `microbatch` say for fault reports what is running.
 struct Rank {
   Rank(const costmodel::Scenario& scenario, Device& device, Communicator& world,
-       InitialValues initial = InitialValues::Model);
+       InitialValues initial = InitialValues::Model, int host_threads = 1);
 
   const costmodel::Scenario& scenario;
   costmodel::LocalDims dims;

@@ -33,7 +33,7 @@ class RankTraining {
  public:
   RankTraining(const costmodel::Scenario& sc, const RunOptions& options, Device& device, Communicator& world)
       : options_{options},
-        rank_{sc, device, world, options.initial},
+        rank_{sc, device, world, options.initial, options.host_threads},
         stage_{rank_, options.seed},
         schedule_{costmodel::make_schedule(sc.layout.schedule, sc.layout.pp,
                                            static_cast<int>(costmodel::microbatches_per_step(sc)),

@@ -54,6 +54,7 @@ struct RunOptions {
   RankOptions ranks;
   /// One per rank, given its place in the world; called on the rank's thread. Required.
   std::function<std::unique_ptr<Device>(int rank)> make_device;
+  int host_threads = 1;           // of a rank, for states that are offloaded to the host
   std::int64_t memory_limit = 0;  // bytes per rank; 0 = none
   bool keep_timeline = false;
   /// Loss and gradient norm mean something: a step where one of them is not finite ends the run with

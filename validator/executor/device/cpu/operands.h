@@ -6,7 +6,9 @@
 #include <type_traits>
 
 #include "validator/executor/device/bf16.h"
+#include "validator/executor/device/cpu/kernels/convert.h"
 #include "validator/executor/device/cpu/kernels/matrix.h"
+#include "validator/executor/device/cpu/pieces.h"
 #include "validator/executor/device/fp16.h"
 #include "validator/executor/device/view.h"
 
@@ -62,11 +64,32 @@ kernels::Matrix<T> matrix(const View& v) {
   return {v.as<T>(), v.rows, v.cols, v.stride};
 }
 
-template <class To, class From>
-void convert(const View& to, const View& from) {
-  for (std::int64_t r = 0; r < to.rows; ++r)
-    convert_row(matrix<From>(from).row(r), from.cols, matrix<To>(to).row(r));
-}
+/// What converts whole operands: threads, and kernels of the instruction set for the types of most steps.
+struct Conversion {
+  ThreadTeam& team;
+  decltype(&kernels::widen) widen;
+  decltype(&kernels::narrow) narrow;
+
+  template <class To, class From>
+  void run(const From* from, std::int64_t count, To* to) const {
+    if constexpr (std::is_same_v<To, float> && std::is_same_v<From, Bf16>) {
+      widen(from, count, to);
+    } else if constexpr (std::is_same_v<To, Bf16> && std::is_same_v<From, float>) {
+      narrow(from, count, to);
+    } else {
+      convert_row(from, count, to);
+    }
+  }
+  template <class To, class From>
+  void run(const View& to, const View& from) const {
+    by_numbers(
+        team,
+        [this](const kernels::Matrix<To>& t, const kernels::Matrix<From>& f) {
+          for (std::int64_t r = 0; r < t.rows; ++r) run(f.row(r), t.cols, t.row(r));
+        },
+        matrix<To>(to), matrix<From>(from));
+  }
+};
 
 /// The C++ type that is computed in, as an element.
 template <class T>
@@ -88,6 +111,20 @@ class Operand {
     // NOLINTNEXTLINE(*-reinterpret-cast): views are untyped
     return {reinterpret_cast<std::byte*>(copy_.get()), kElementOf<T>, view_.rows, view_.cols, view_.cols};
   }
+  [[nodiscard]] kernels::Matrix<T> matrix() const { return here_; }
+  /// To be read alone.
+  [[nodiscard]] kernels::Matrix<const T> known() const { return here_; }
+  [[nodiscard]] std::int64_t count() const { return here_.rows; }
+  [[nodiscard]] kernels::Matrix<T> rows(std::int64_t first, std::int64_t count) const {
+    return here_.data == nullptr ? here_ : rows_of(here_, first, count);
+  }
+  [[nodiscard]] kernels::Matrix<T> columns(std::int64_t first, std::int64_t count) const {
+    return here_.data == nullptr ? here_ : columns_of(here_, first, count);
+  }
+  /// The vector from a number on; nullptr of an empty view.
+  [[nodiscard]] T* from(std::int64_t first) const {
+    return here_.data == nullptr ? nullptr : vector() + first;
+  }
   /// One number per row, or a row of numbers, without gaps; nullptr of an empty view.
   [[nodiscard]] T* vector() const {
     assert(here_.rows <= 1 || here_.stride == here_.cols);
@@ -95,46 +132,42 @@ class Operand {
   }
 
  protected:
-  Operand(const View& view, bool read) : view_{view}, here_{nullptr, view.rows, view.cols, view.cols} {
+  Operand(const View& view, bool read, const Conversion& conversion)
+      : view_{view}, here_{nullptr, view.rows, view.cols, view.cols}, conversion_{conversion} {
     if (view.data == nullptr) return;
     if (view.element == kElementOf<T>) {
-      here_ = matrix<T>(view);
+      here_ = validator::matrix<T>(view);
       return;
     }
     copy_ = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(view.elements()));
     here_.data = copy_.get();
-    if (read) convert_all<T>(this->view(), view);
+    if (!read) return;
+    with_type(view.element,
+              [&]<class From>(From* /*type*/) { conversion_.run<T, From>(this->view(), view_); });
   }
   ~Operand() = default;
   void write_back() const {
-    if (copy_ != nullptr) convert_from<T>(view_, view());
+    if (copy_ == nullptr) return;
+    with_type(view_.element, [&]<class To>(To* /*type*/) { conversion_.run<To, T>(view_, view()); });
   }
 
  private:
-  template <class To>
-  static void convert_all(const View& to, const View& from) {
-    with_type(from.element, [&]<class From>(From* /*type*/) { convert<To, From>(to, from); });
-  }
-  template <class From>
-  static void convert_from(const View& to, const View& from) {
-    with_type(to.element, [&]<class To>(To* /*type*/) { convert<To, From>(to, from); });
-  }
-
   View view_;
   std::unique_ptr<T[]> copy_;  // NOLINT(*-avoid-c-arrays): left uninitialised
   kernels::Matrix<T> here_;
+  const Conversion& conversion_;
 };
 
 template <class T>
 class Read : public Operand<T> {
  public:
-  explicit Read(const View& view) : Operand<T>{view, true} {}
+  Read(const View& view, const Conversion& conversion) : Operand<T>{view, true, conversion} {}
 };
 /// Every element is written.
 template <class T>
 class Write : public Operand<T> {
  public:
-  explicit Write(const View& view) : Operand<T>{view, false} {}
+  Write(const View& view, const Conversion& conversion) : Operand<T>{view, false, conversion} {}
   ~Write() { this->write_back(); }
   Write(const Write&) = delete;
   Write& operator=(const Write&) = delete;
@@ -142,7 +175,7 @@ class Write : public Operand<T> {
 template <class T>
 class Update : public Operand<T> {
  public:
-  explicit Update(const View& view) : Operand<T>{view, true} {}
+  Update(const View& view, const Conversion& conversion) : Operand<T>{view, true, conversion} {}
   ~Update() { this->write_back(); }
   Update(const Update&) = delete;
   Update& operator=(const Update&) = delete;

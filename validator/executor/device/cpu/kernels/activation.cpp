@@ -1,72 +1,93 @@
 #include "validator/executor/device/cpu/kernels/activation.h"
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <numbers>
 
 namespace hexaplan::validator::kernels {
+inline namespace HEXAPLAN_KERNEL_SET {
 namespace {
 
-/// A function and its slope at one place.
+/// Numbers that are computed at once: vector code for their exponentials, and no more than a cache line's
+/// loads between the passes over them.
+constexpr std::int64_t kRun = 256;
 template <class T>
-struct Value {
-  T value, slope;
+using Run = Eigen::Array<T, 1, Eigen::Dynamic, Eigen::RowMajor, 1, kRun>;
+
+/// Values of a function and its slopes.
+template <class T>
+struct Values {
+  Run<T> value, slope;
 };
 
+/// x·σ(steepness·x). Eigen's vector exp never overflows: what is too small for a normal number is nothing.
 template <class T>
-T sigmoid(T x) {
-  return 1 / (1 + std::exp(-x));
-}
-
-/// x·σ(steepness·x).
-template <class T>
-Value<T> sigmoid_unit(T x, T steepness) {
-  const T s = sigmoid(steepness * x);
-  return {x * s, s * (1 + steepness * x * (1 - s))};
+void sigmoid_unit(const Run<T>& x, T steepness, Values<T>& to) {
+  to.slope = 1 / (1 + (-steepness * x).exp());
+  for (Eigen::Index i = 0; i < x.size(); ++i) {
+    const T s = to.slope(i) < std::numeric_limits<T>::min() * 4 ? T{0} : to.slope(i);
+    to.value(i) = x(i) * s;
+    to.slope(i) = s * (1 + steepness * x(i) * (1 - s));
+  }
 }
 
 struct Silu {
   template <class T>
-  Value<T> operator()(T x) const {
-    return sigmoid_unit(x, T{1});
+  void operator()(const Run<T>& x, Values<T>& to) const {
+    sigmoid_unit(x, T{1}, to);
   }
 };
 struct GeluQuick {
   template <class T>
-  Value<T> operator()(T x) const {
-    return sigmoid_unit(x, static_cast<T>(1.702));
+  void operator()(const Run<T>& x, Values<T>& to) const {
+    sigmoid_unit(x, static_cast<T>(1.702), to);
   }
 };
 struct GeluExact {
   template <class T>
-  Value<T> operator()(T x) const {
+  void operator()(const Run<T>& x, Values<T>& to) const {
     constexpr T kRootOfHalf = std::numbers::sqrt2_v<T> / 2;
-    const T cumulative = (1 + std::erf(x * kRootOfHalf)) / 2;
-    const T density = std::numbers::inv_sqrtpi_v<T> * kRootOfHalf * std::exp(-x * x / 2);
-    return {x * cumulative, cumulative + x * density};
+    to.slope = std::numbers::inv_sqrtpi_v<T> * kRootOfHalf * (-x * x / 2).exp();  // the density
+    for (Eigen::Index i = 0; i < x.size(); ++i) {
+      const T cumulative = (1 + std::erf(x(i) * kRootOfHalf)) / 2;
+      to.value(i) = x(i) * cumulative;
+      to.slope(i) = cumulative + x(i) * to.slope(i);
+    }
   }
 };
 struct GeluTanh {
   template <class T>
-  Value<T> operator()(T x) const {
+  void operator()(const Run<T>& x, Values<T>& to) const {
     constexpr T kScale = std::numbers::sqrt2_v<T> * std::numbers::inv_sqrtpi_v<T>;
     constexpr auto kCube = static_cast<T>(0.044715);
-    const T t = std::tanh(kScale * (x + kCube * x * x * x));
-    return {x * (1 + t) / 2, (1 + t + x * (1 - t * t) * kScale * (1 + 3 * kCube * x * x)) / 2};
+    to.slope = (kScale * (x + kCube * x * x * x)).tanh();
+    for (Eigen::Index i = 0; i < x.size(); ++i) {
+      const T t = to.slope(i);
+      to.value(i) = x(i) * (1 + t) / 2;
+      to.slope(i) = (1 + t + x(i) * (1 - t * t) * kScale * (1 + 3 * kCube * x(i) * x(i))) / 2;
+    }
   }
 };
 struct Relu {
   template <class T>
-  Value<T> operator()(T x) const {
-    return {std::max(x, T{0}), x > 0 ? T{1} : T{0}};
+  void operator()(const Run<T>& x, Values<T>& to) const {
+    for (Eigen::Index i = 0; i < x.size(); ++i) {
+      to.value(i) = std::max(x(i), T{0});
+      to.slope(i) = x(i) > 0 ? T{1} : T{0};
+    }
   }
 };
 struct ReluSquared {
   template <class T>
-  Value<T> operator()(T x) const {
-    const T positive = std::max(x, T{0});
-    return {positive * positive, 2 * positive};
+  void operator()(const Run<T>& x, Values<T>& to) const {
+    for (Eigen::Index i = 0; i < x.size(); ++i) {
+      const T positive = std::max(x(i), T{0});
+      to.value(i) = positive * positive;
+      to.slope(i) = 2 * positive;
+    }
   }
 };
 
@@ -99,31 +120,52 @@ struct Clamp {
   [[nodiscard]] T up(T u) const { return std::clamp(u, -limit, limit) + offset; }
 };
 
+/// Calls run(first column, how many) for a row of `cols` results.
+template <class Visitor>
+void in_runs(std::int64_t cols, const Visitor& run) {
+  for (std::int64_t first = 0; first < cols; first += kRun) run(first, std::min(kRun, cols - first));
+}
+
+/// What the function sees of a row: its numbers, or its gates.
+template <class T>
+Run<T> seen(const ActivationForm& form, const Clamp<T>& clamp, const T* x, std::int64_t count) {
+  Run<T> out(count);
+  for (std::int64_t c = 0; c < count; ++c) out(c) = form.gated ? clamp.gate(x[c]) : x[c];
+  return out;
+}
+
 // One row of `cols` results.
 
 template <class Function, class T>
 void forward_of_row(const Function& f, const ActivationForm& form, const Clamp<T>& clamp, std::int64_t cols,
                     const T* x, T* y) {
-  if (!form.gated) {
-    for (std::int64_t c = 0; c < cols; ++c) y[c] = f(x[c]).value;
-    return;
-  }
-  for (std::int64_t c = 0; c < cols; ++c) y[c] = f(clamp.gate(x[c])).value * clamp.up(x[cols + c]);
+  in_runs(cols, [&](std::int64_t first, std::int64_t count) {
+    Values<T> v{Run<T>(count), Run<T>(count)};
+    f(seen(form, clamp, x + first, count), v);
+    if (!form.gated) {
+      std::copy_n(v.value.data(), count, y + first);
+      return;
+    }
+    for (std::int64_t c = 0; c < count; ++c) y[first + c] = v.value(c) * clamp.up(x[cols + first + c]);
+  });
 }
 
 template <class Function, class T>
 void backward_of_row(const Function& f, const ActivationForm& form, const Clamp<T>& clamp, std::int64_t cols,
                      const T* dy, const T* x, T* dx) {
-  if (!form.gated) {
-    for (std::int64_t c = 0; c < cols; ++c) dx[c] = dy[c] * f(x[c]).slope;
-    return;
-  }
-  for (std::int64_t c = 0; c < cols; ++c) {
-    const T gate = x[c], up = x[cols + c];
-    const Value<T> v = f(clamp.gate(gate));
-    dx[c] = gate <= clamp.limit ? dy[c] * clamp.up(up) * v.slope : T{0};
-    dx[cols + c] = std::abs(up) <= clamp.limit ? dy[c] * v.value : T{0};
-  }
+  in_runs(cols, [&](std::int64_t first, std::int64_t count) {
+    Values<T> v{Run<T>(count), Run<T>(count)};
+    f(seen(form, clamp, x + first, count), v);
+    if (!form.gated) {
+      for (std::int64_t c = 0; c < count; ++c) dx[first + c] = dy[first + c] * v.slope(c);
+      return;
+    }
+    for (std::int64_t c = 0; c < count; ++c) {
+      const T gate = x[first + c], up = x[cols + first + c], d = dy[first + c];
+      dx[first + c] = gate <= clamp.limit ? d * clamp.up(up) * v.slope(c) : T{0};
+      dx[cols + first + c] = std::abs(up) <= clamp.limit ? d * v.value(c) : T{0};
+    }
+  });
 }
 
 }  // namespace
@@ -155,4 +197,5 @@ HEXAPLAN_INSTANTIATE(double);
 HEXAPLAN_INSTANTIATE(float);
 #undef HEXAPLAN_INSTANTIATE
 
+}  // namespace HEXAPLAN_KERNEL_SET
 }  // namespace hexaplan::validator::kernels

@@ -25,8 +25,12 @@ Matrix<const T> view_of(const Dense<T>& m) {
   return {m.data(), m.rows(), m.cols(), m.cols()};
 }
 
-/// Queries whose scores exist at once.
-constexpr std::int64_t kTile = 64;
+/// Queries whose scores exist at once: a thread has at most five arrays of kTileScores of them, or of eight
+/// queries.
+constexpr std::int64_t kTile = 64, kSmallestTile = 8, kTileScores = std::int64_t{1} << 20;
+std::int64_t tile_queries(const AttentionBlock& block) {
+  return std::clamp(kTileScores / std::max<std::int64_t>(1, block.seq_kv), kSmallestTile, kTile);
+}
 
 /// One tile of queries of one sequence and head, and the keys that any of them may see.
 struct Tile {
@@ -59,11 +63,11 @@ KeyRange visible(const AttentionBlock& block, std::int64_t query) {
 template <class Visitor>
 // NOLINTNEXTLINE(readability-function-size): tiles have three axes
 void for_each_tile(const AttentionBlock& block, Visitor visit) {
-  const std::int64_t group = block.heads / block.kv_heads;
+  const std::int64_t group = block.heads / block.kv_heads, tile = tile_queries(block);
   for (std::int64_t b = 0; b < block.batch; ++b) {
     for (std::int64_t h = 0; h < block.heads; ++h) {
-      for (std::int64_t first = 0; first < block.seq_q; first += kTile) {
-        const std::int64_t count = std::min(kTile, block.seq_q - first);
+      for (std::int64_t first = 0; first < block.seq_q; first += tile) {
+        const std::int64_t count = std::min(tile, block.seq_q - first);
         const KeyRange low = visible(block, first), high = visible(block, first + count - 1);
         visit(Tile{.head = h,
                    .kv_head = h / group,

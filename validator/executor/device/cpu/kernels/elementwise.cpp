@@ -31,18 +31,6 @@ void scale(Matrix<T> x, T factor) {
 }
 
 template <class T>
-double sum_of_squares(Input<T> x) {
-  double squares = 0;
-  for (std::int64_t r = 0; r < x.rows; ++r) {
-    for (std::int64_t c = 0; c < x.cols; ++c) {
-      const auto value = static_cast<double>(x.row(r)[c]);
-      squares += value * value;
-    }
-  }
-  return squares;
-}
-
-template <class T>
 void add_bias(Matrix<T> x, const T* bias) {
   for (std::int64_t r = 0; r < x.rows; ++r) {
     for (std::int64_t c = 0; c < x.cols; ++c) x.row(r)[c] += bias[c];
@@ -73,7 +61,6 @@ void clip_backward(Input<T> x, T limit, Matrix<T> d) {
 #define HEXAPLAN_INSTANTIATE(T)                               \
   template void add<T>(Matrix<T>, Input<T>);                  \
   template void scale<T>(Matrix<T>, T);                       \
-  template double sum_of_squares<T>(Input<T>);                \
   template void add_bias<T>(Matrix<T>, const T*);             \
   template void soft_cap<T>(Matrix<T>, T);                    \
   template void soft_cap_backward<T>(Input<T>, T, Matrix<T>); \

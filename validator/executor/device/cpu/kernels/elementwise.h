@@ -9,9 +9,6 @@ void add(Matrix<T> to, Input<T> other);
 /// x *= factor.
 template <class T>
 void scale(Matrix<T> x, T factor);
-/// Σ x², in float64: the norm of many float32 gradients must not depend on how they are cut.
-template <class T>
-double sum_of_squares(Input<T> x);
 /// Every row += bias.
 template <class T>
 void add_bias(Matrix<T> x, const T* bias);

@@ -16,8 +16,13 @@ KernelTable<T> kernel_table() {
           .row_max = &row_max<T>,
           .cross_entropy_sums = &cross_entropy_sums<T>,
           .cross_entropy_gradient = &cross_entropy_gradient<T>,
+          .activation_forward = &activation_forward<T>,
+          .activation_backward = &activation_backward<T>,
+          .sum_of_squares = &sum_of_squares<T>,
           .update = &update<T>,
-          .update_8bit = &update_8bit<T>};
+          .update_8bit = &update_8bit<T>,
+          .widen = &widen,
+          .narrow = &narrow};
 }
 
 template KernelTable<double> kernel_table<double>();

@@ -1,9 +1,12 @@
 #pragma once
+#include "validator/executor/device/cpu/kernels/activation.h"
 #include "validator/executor/device/cpu/kernels/attention.h"
+#include "validator/executor/device/cpu/kernels/convert.h"
 #include "validator/executor/device/cpu/kernels/cross_entropy.h"
 #include "validator/executor/device/cpu/kernels/gemm.h"
 #include "validator/executor/device/cpu/kernels/kernel_set.h"
 #include "validator/executor/device/cpu/kernels/optimizer.h"
+#include "validator/executor/device/cpu/kernels/squares.h"
 
 namespace hexaplan::validator::kernels {
 
@@ -21,8 +24,13 @@ struct KernelTable {
   decltype(&kernels::row_max<T>) row_max;
   decltype(&kernels::cross_entropy_sums<T>) cross_entropy_sums;
   decltype(&kernels::cross_entropy_gradient<T>) cross_entropy_gradient;
+  decltype(&kernels::activation_forward<T>) activation_forward;
+  decltype(&kernels::activation_backward<T>) activation_backward;
+  decltype(&kernels::sum_of_squares<T>) sum_of_squares;
   decltype(&kernels::update<T>) update;
   decltype(&kernels::update_8bit<T>) update_8bit;
+  decltype(&kernels::widen) widen;
+  decltype(&kernels::narrow) narrow;
 };
 
 inline namespace HEXAPLAN_KERNEL_SET {

@@ -52,7 +52,7 @@ struct Factors {
 /// One group of one row.
 template <class T>
 void backward_of_group(const NormForm& form, const Statistics<T>& s, const Factors<T>& factors,
-                       std::int64_t width, const T* dy, const T* x, T* dx, T* d_weight, T* d_bias) {
+                       std::int64_t width, const T* dy, const T* x, T* dx) {
   T projection = 0, mean = 0;
   for (std::int64_t c = 0; c < width; ++c) {
     const T g = dy[c] * factors[c];
@@ -63,8 +63,6 @@ void backward_of_group(const NormForm& form, const Statistics<T>& s, const Facto
   mean = form.kind == costmodel::NormKind::Layer ? mean / static_cast<T>(width) : T{0};
   for (std::int64_t c = 0; c < width; ++c) {
     const T normalised = (x[c] - s.mean) * s.rstd, gradient = dy[c];
-    if (d_weight != nullptr) d_weight[c] += gradient * normalised;
-    if (d_bias != nullptr) d_bias[c] += gradient;
     dx[c] =
         (form.accumulate ? dx[c] : T{0}) + s.rstd * (gradient * factors[c] - mean - normalised * projection);
   }
@@ -96,14 +94,29 @@ void norm_forward(const NormForm& form, Input<T> x, const T* weight, const T* bi
 
 template <class T>
 void norm_backward(const NormForm& form, Input<T> dy, Input<T> x, const T* weight, Input<T> statistics,
-                   Matrix<T> dx, T* d_weight, T* d_bias) {
+                   Matrix<T> dx) {
   const std::int64_t groups = form.groups(x.cols), width = x.cols / groups;
   const Factors<T> factors{form, weight};
   for (std::int64_t r = 0; r < x.rows; ++r) {
     for (std::int64_t g = 0; g < groups; ++g) {
       const std::int64_t first = g * width;
       backward_of_group(form, read(form, statistics.row(r), g), factors, width, dy.row(r) + first,
-                        x.row(r) + first, dx.row(r) + first, d_weight, d_bias);
+                        x.row(r) + first, dx.row(r) + first);
+    }
+  }
+}
+
+template <class T>
+void norm_weight_gradients(const NormForm& form, Input<T> dy, Input<T> x, Input<T> statistics,
+                           std::int64_t first, std::int64_t count, T* d_weight, T* d_bias) {
+  const std::int64_t groups = form.groups(x.cols), width = x.cols / groups;
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    for (std::int64_t g = 0; g < groups; ++g) {
+      const Statistics<T> s = read(form, statistics.row(r), g);
+      const T *gradient = dy.row(r) + g * width, *value = x.row(r) + g * width;
+      for (std::int64_t c = first; d_weight != nullptr && c < first + count; ++c)
+        d_weight[c] += gradient[c] * ((value[c] - s.mean) * s.rstd);
+      for (std::int64_t c = first; d_bias != nullptr && c < first + count; ++c) d_bias[c] += gradient[c];
     }
   }
 }
@@ -111,7 +124,9 @@ void norm_backward(const NormForm& form, Input<T> dy, Input<T> x, const T* weigh
 // NOLINTBEGIN(bugprone-macro-parentheses): a type
 #define HEXAPLAN_INSTANTIATE(T)                                                                       \
   template void norm_forward<T>(const NormForm&, Input<T>, const T*, const T*, Matrix<T>, Matrix<T>); \
-  template void norm_backward<T>(const NormForm&, Input<T>, Input<T>, const T*, Input<T>, Matrix<T>, T*, T*)
+  template void norm_backward<T>(const NormForm&, Input<T>, Input<T>, const T*, Input<T>, Matrix<T>); \
+  template void norm_weight_gradients<T>(const NormForm&, Input<T>, Input<T>, Input<T>, std::int64_t, \
+                                         std::int64_t, T*, T*)
 // NOLINTEND(bugprone-macro-parentheses)
 HEXAPLAN_INSTANTIATE(double);
 HEXAPLAN_INSTANTIATE(float);
