@@ -46,3 +46,17 @@ estimate=(estimate --model llama-3.1-8b --cluster 8xH100 --layout tp8 --precisio
 if diff -q <(grep step_seconds "$folder/with") <(grep step_seconds "$folder/without") >/dev/null; then
   fail "the calibration makes no difference"
 fi
+
+# One rank of eight with an expert each: counts of rows that others would send are copies of its own, and rows are computed.
+cat >"$folder/list.json" <<'JSON'
+{"schema": "hexaplan/validation-list/1", "scenarios": [{"name": "experts", "use": "held-out", "layout": "ep8 dp8 zero1", "solo": true,
+ "model": {"model_type": "mixtral", "hidden_size": 4096, "num_hidden_layers": 2, "num_attention_heads": 32, "num_key_value_heads": 8,
+ "intermediate_size": 14336, "num_local_experts": 8, "num_experts_per_tok": 2, "vocab_size": 32000, "max_position_embeddings": 32768},
+ "recipe": {"sequence": 4096, "micro_batch": 1, "global_batch": 16, "recompute": "none"}}]}
+JSON
+"$folder/hexaplan" validate --list "$folder/list.json" --device cuda --calibration "$calibration" --no-store --quiet --json >"$folder/out"
+python3 - "$folder/out" <<'PYTHON' || fail "a mixture's step on one rank: $(cat "$folder/out")"
+import json, sys
+step = json.load(open(sys.argv[1]))["scenarios"][0]["step"]
+assert abs(step["predicted"] / step["measured"] - 1) < 0.12, step
+PYTHON

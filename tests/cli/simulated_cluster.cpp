@@ -10,9 +10,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
+
+#include "validator/executor/device/cuda/gpu_error.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -29,6 +33,15 @@ std::map<std::string, std::string> words_of(const char* name) {
     if (equals != std::string::npos) words[word.substr(0, equals)] = word.substr(equals + 1);
   }
   return words;
+}
+
+/// By address. Of a rank, which is a thread.
+std::map<std::uintptr_t, std::int32_t>& integers() {
+  static thread_local std::map<std::uintptr_t, std::int32_t> all;
+  return all;
+}
+std::uintptr_t address_of(const void* at) {
+  return reinterpret_cast<std::uintptr_t>(at);  // NOLINT(*-reinterpret-cast): nobody looks behind it
 }
 
 SimulatedCluster read_cluster() {
@@ -81,10 +94,16 @@ const SimulatedCluster& simulated_cluster() {
   return cluster;
 }
 
-std::string simulated_failure(const char* call) {
+void fail_if_told(const char* call, int gpu) {
   const SimulatedCluster& cluster = simulated_cluster();
-  const bool here = cluster.failing_call == call && cluster.failing == simulated_process();
-  return here ? cluster.failing_code : std::string{};
+  if (cluster.failing_call != call || cluster.failing != simulated_process()) return;
+  const std::string& code = cluster.failing_code;
+  constexpr std::pair<const char*, const char*> kLibraries[] = {
+      {"CUBLAS", "cuBLASLt"}, {"CUDNN", "cuDNN"}, {"nccl", "NCCL"}, {"", "CUDA"}};
+  const auto* const library = std::find_if(std::begin(kLibraries), std::end(kLibraries),
+                                           [&](const auto& row) { return code.starts_with(row.first); });
+  throw GpuError{
+      {.library = library->second, .call = call, .code = code, .message = "simulated", .gpu = gpu}};
 }
 
 int simulated_process() {
@@ -94,9 +113,24 @@ double& messages_under_way() {
   static thread_local double until = 0;
   return until;
 }
-std::map<const void*, std::vector<std::int32_t>>& uploaded_integers() {
-  static thread_local std::map<const void*, std::vector<std::int32_t>> all;
-  return all;
+void write_integers(const void* at, std::span<const std::int32_t> numbers) {
+  std::uintptr_t address = address_of(at);
+  for (const std::int32_t number : numbers) {
+    integers()[address] = number;
+    address += sizeof number;
+  }
+}
+std::vector<std::int32_t> integers_at(const void* at, std::size_t count) {
+  std::vector<std::int32_t> numbers;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto found = integers().find(address_of(at) + i * sizeof(std::int32_t));
+    numbers.push_back(found == integers().end() ? 0 : found->second);
+  }
+  return numbers;
+}
+void forget_integers(const void* at, std::size_t bytes) {
+  const auto first = integers().lower_bound(address_of(at));
+  integers().erase(first, integers().lower_bound(address_of(at) + bytes));
 }
 int simulated_host() {
   return number_in_environment("GROUP_RANK");

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,8 +37,9 @@ struct SimulatedCluster {
 };
 [[nodiscard]] const SimulatedCluster& simulated_cluster();
 
-/// What this call fails with here; empty: it does not.
-[[nodiscard]] std::string simulated_failure(const char* call);
+/// Throws what this call fails with here, as the module of the library that the code belongs to says it; -1:
+/// of no GPU.
+void fail_if_told(const char* call, int gpu = -1);
 
 /// This process among those of the job and its host among theirs, as torchrun says them (RANK, GROUP_RANK). 0
 /// where it is alone.
@@ -54,8 +54,11 @@ struct SimulatedStream {
 /// Until when messages of the calling thread's rank are under way, on whichever of its streams.
 [[nodiscard]] double& messages_under_way();
 
-/// What the host wrote into integers of the calling thread's GPU, by address.
-[[nodiscard]] std::map<const void*, std::vector<std::int32_t>>& uploaded_integers();
+/// Integers in the memory of this thread's GPU, which nobody else keeps: experts and counts that the host
+/// wrote, and copies of them. 0 where nobody wrote.
+void write_integers(const void* at, std::span<const std::int32_t> numbers);
+[[nodiscard]] std::vector<std::int32_t> integers_at(const void* at, std::size_t count);
+void forget_integers(const void* at, std::size_t bytes);
 
 /// What ranks of several processes tell each other, in shared memory.
 class MeetingPlace {

@@ -51,16 +51,6 @@ costmodel::Calibration truth() {
   return c;
 }
 
-/// As a call into CUDA, cuBLAS or cuDNN that fails says so.
-void fail_if_told(const char* call, int gpu) {
-  const std::string code = simulated_failure(call);
-  if (code.empty()) return;
-  const char* const library = code.starts_with("CUBLAS")  ? "cuBLASLt"
-                              : code.starts_with("CUDNN") ? "cuDNN"
-                                                          : "CUDA";
-  throw GpuError{{.library = library, .call = call, .code = code, .message = "simulated", .gpu = gpu}};
-}
-
 /// Two processes that measure one GPU at the same time measure neither.
 class OneProcessPerGpu {
  public:
@@ -112,13 +102,11 @@ class SimulatedGpu : public Device {
   void fill(const View& to, double /*value*/) override { move({to}); }
   void upload(const View& /*to*/, std::span<const double> /*from*/) override {}
   /// Integers are kept, so that what the host asks back are the experts and counts that it wrote.
-  void upload(const View& to, std::span<const std::int32_t> from) override {
-    uploaded_integers()[to.data].assign(from.begin(), from.end());
-  }
+  void upload(const View& to, std::span<const std::int32_t> from) override { write_integers(to.data, from); }
   void download(std::span<double> /*to*/, const View& /*from*/) override {}
   void download(std::span<std::int32_t> to, const View& from) override {
-    const std::vector<std::int32_t>& known = uploaded_integers()[from.data];
-    std::copy_n(known.begin(), std::min(known.size(), to.size()), to.begin());
+    const std::vector<std::int32_t> known = integers_at(from.data, to.size());
+    std::copy(known.begin(), known.end(), to.begin());
   }
   [[nodiscard]] TimeMark mark(Stream stream) override { return {ticks(on(stream).now)}; }
   void synchronize() override {
@@ -251,11 +239,11 @@ class SimulatedGpu : public Device {
     taken_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
     return reinterpret_cast<std::byte*>(at);  // NOLINT(*-reinterpret-cast, performance-no-int-to-ptr)
   }
-  void give_back(std::byte* memory, std::size_t /*bytes*/) noexcept override {
-    uploaded_integers().erase(memory);
-  }
+  void give_back(std::byte* memory, std::size_t bytes) noexcept override { forget_integers(memory, bytes); }
   void run_copy(const View& to, const View& from, Stream /*stream*/) override {
     fail_if_told("copy", number_);
+    if (to.element == Element::I32)  // gathered counts, where one rank stands for all
+      write_integers(to.data, integers_at(from.data, static_cast<std::size_t>(from.elements())));
     move({to, from});
   }
   void run_gemm(const Gemm& g) override {

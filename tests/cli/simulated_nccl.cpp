@@ -114,12 +114,6 @@ void messages_until(double time) {
   messages_under_way() = std::max(messages_under_way(), time);
 }
 
-/// As NCCL's module says of a call that fails.
-void fail_if_told(const char* call) {
-  const std::string code = simulated_failure(call);
-  if (!code.empty()) throw GpuError{{.library = "NCCL", .call = call, .code = code, .message = "simulated"}};
-}
-
 template <class Run>
 int guarded(const char* call, const Run& run) {
   try {
@@ -246,10 +240,10 @@ int reduce_scatter(void* handle, void* stream, const void* /*in*/, void* /*out*/
 /// experts in turn.
 int all_gather(void* handle, void* stream, const void* in, void* out, std::int64_t count, int type) {
   if (type == kHexaplanNcclI32) {
-    const std::vector<std::int32_t> mine = uploaded_integers()[in];
-    std::vector<std::int32_t>& all = uploaded_integers()[out];
-    all.clear();
-    for (int rank = 0; rank < group_of(handle).size; ++rank) all.insert(all.end(), mine.begin(), mine.end());
+    const auto own = static_cast<std::size_t>(count);
+    const std::vector<std::int32_t> mine = integers_at(in, own);
+    for (int rank = 0; rank < group_of(handle).size; ++rank)
+      write_integers(static_cast<std::int32_t*>(out) + static_cast<std::size_t>(rank) * own, mine);
   }
   return collective("all_gather", handle, stream, CollectiveKind::AllGather, rounds(handle),
                     bytes_of_elements(count, type));
