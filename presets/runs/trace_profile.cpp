@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "costmodel/communication/bus_share.h"
+
 namespace hexaplan::presets {
 namespace {
 
@@ -80,15 +82,10 @@ double median_of_some(std::vector<double>& values) {
   return *middle;
 }
 
-/// Bus bandwidth over bytes per second.
+/// Bus bandwidth over bytes per second; 0 of what is no collective of several ranks.
 double bus_factor(const TraceMessage& message) {
-  using costmodel::CollectiveKind;
-  const auto n = static_cast<double>(message.ranks);
   const auto kind = collective_of(message);
-  if (message.ranks < 2 || !kind) return 0;
-  if (kind == CollectiveKind::AllReduce) return 2 * (n - 1) / n;
-  const bool whole = kind == CollectiveKind::SendRecv || kind == CollectiveKind::Broadcast;
-  return whole ? 1 : (n - 1) / n;
+  return message.ranks < 2 || !kind ? 0 : costmodel::bus_share(*kind, message.ranks);
 }
 
 /// Durations by what they are of.

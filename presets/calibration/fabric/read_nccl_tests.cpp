@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 
+#include "costmodel/communication/bus_share.h"
 #include "costmodel/units/parse_number.h"
 #include "presets/json/input_error.h"
 #include "presets/json/read_text_file.h"
@@ -25,15 +26,14 @@ using costmodel::Seconds;
 struct Program {
   std::string_view name;
   CollectiveKind kind;
-  double (*factor)(double ranks);
 };
 constexpr Program kPrograms[] = {
-    {"all_reduce", CollectiveKind::AllReduce, [](double n) { return 2 * (n - 1) / n; }},
-    {"all_gather", CollectiveKind::AllGather, [](double n) { return (n - 1) / n; }},
-    {"reduce_scatter", CollectiveKind::ReduceScatter, [](double n) { return (n - 1) / n; }},
-    {"alltoall", CollectiveKind::AllToAll, [](double n) { return (n - 1) / n; }},
-    {"sendrecv", CollectiveKind::SendRecv, [](double) { return 1.0; }},
-    {"broadcast", CollectiveKind::Broadcast, [](double) { return 1.0; }},
+    {"all_reduce", CollectiveKind::AllReduce},
+    {"all_gather", CollectiveKind::AllGather},
+    {"reduce_scatter", CollectiveKind::ReduceScatter},
+    {"alltoall", CollectiveKind::AllToAll},
+    {"sendrecv", CollectiveKind::SendRecv},
+    {"broadcast", CollectiveKind::Broadcast},
 };
 /// Rows are checked where three digits are printed; the bandwidths have two decimals.
 constexpr double kCheckedFrom = 5.0, kRounding = 0.01;
@@ -242,7 +242,7 @@ class Reader {
     if (program == nullptr)
       fail("a table without its test's name", "the command line in front of it, or a file named after it",
            known_programs());
-    const double expected = program->factor(run_.ranks);
+    const double expected = costmodel::bus_share(program->kind, run_.ranks);
     for (const double factor : factors_) {
       if (std::abs(factor - expected) <= kRounding * expected) continue;
       fail(fmt::format("busbw/algbw {:.3f}", factor),

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "costmodel/communication/bus_share.h"
 #include "costmodel/memory/memory_kinds.h"
 #include "costmodel/spec/rank_grid.h"
 #include "costmodel/step/estimate.h"
@@ -115,21 +116,6 @@ void add_kinds(const ValidationQuestion& question, const StageTimes& predicted, 
   }
 }
 
-/// Share of a payload that crosses a rank's link (NVIDIA/nccl-tests doc/PERFORMANCE.md, "Bus bandwidth").
-double on_the_bus(costmodel::CollectiveKind kind, std::int64_t ranks) {
-  const double others = 1 - 1 / static_cast<double>(ranks);
-  switch (kind) {
-    case costmodel::CollectiveKind::AllReduce:
-      return 2 * others;
-    case costmodel::CollectiveKind::AllGather:
-    case costmodel::CollectiveKind::ReduceScatter:
-    case costmodel::CollectiveKind::AllToAll:
-      return others;
-    default:
-      return 1;
-  }
-}
-
 /// Of a device with streams the host's time says only how long it took to hand messages over: they are
 /// measured in the steps whose calls are timed, and what cannot be timed there is not measured.
 void add_communication(const ValidationQuestion& question, const RankReport& rank, std::int64_t steps,
@@ -148,8 +134,9 @@ void add_communication(const ValidationQuestion& question, const RankReport& ran
     ComparedTerm term{TermGroup::Communication, fmt::format("{}, {}", name_of(row.kind), name_of(row.group)),
                       row.time.value(), measured};
     if (sum.device_time > Seconds{}) {
-      term.bus_rate = sum.timed_bytes.value() / sum.device_time.value() *
-                      on_the_bus(row.kind, costmodel::group_size(question.scenario.layout, row.group));
+      term.bus_rate =
+          sum.timed_bytes.value() / sum.device_time.value() *
+          costmodel::bus_share(row.kind, costmodel::group_size(question.scenario.layout, row.group));
     }
     out.push_back(std::move(term));
   }
