@@ -48,10 +48,15 @@ ReplayedTask::Level level_of(const MemoryBreakdown& live) {
 
 }  // namespace
 
-bool needs_replay(const Scenario& sc) {
+bool needs_replay(const Scenario& sc, bool differing_chunks) {
   if (!sc.framework.explicit_step)  // weight gradients that wait hold what no count in flight says
-    return (splits_backward(sc.layout.schedule) || chunks_differ(sc)) && !program::first_gap(sc);
+    return (splits_backward(sc.layout.schedule) || differing_chunks) && !program::first_gap(sc);
   return !is_never_executed(sc) && !program::first_gap(sc) && !ledger_is_exact(sc);
+}
+
+bool needs_replay(const Scenario& sc) {
+  const bool may_matter = !sc.framework.explicit_step && !splits_backward(sc.layout.schedule);
+  return needs_replay(sc, may_matter && chunks_differ(sc));
 }
 
 ReplayedMemory replay_memory(const Scenario& scenario, int stage) {

@@ -23,6 +23,8 @@ struct ReplayedMemory {
 /// backward is split or chunks of a stage differ. False for what no program describes or, under the
 /// executor's profile, it does not run.
 [[nodiscard]] bool needs_replay(const Scenario& scenario);
+/// The same where it is known whether chunks differ, as chunks_differ(scenario) says at some cost.
+[[nodiscard]] bool needs_replay(const Scenario& scenario, bool differing_chunks);
 
 /// replay_memory of every stage, without running micro-batches that change nothing: once the pipeline is
 /// full, every schedule but GPipe repeats itself.

@@ -1,6 +1,7 @@
 #include "costmodel/schedule/replay.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <utility>
@@ -18,7 +19,12 @@ class ComputeClock {
       : chunks_{chunks},
         per_stage_{static_cast<std::size_t>(schedule.chunks)},
         slowdown_{slowdown},
-        now_{std::move(begin)} {}
+        now_{std::move(begin)} {
+    times_.reserve(chunks.size());
+    for (const ChunkSeconds& chunk : chunks)
+      times_.push_back({chunk.forward, chunk.backward_input, chunk.backward_weight,
+                        chunk.backward_input + chunk.backward_weight});
+  }
 
   Seconds run(const Task& task, Seconds arrived) { return advance(task, arrived, time_of(task)); }
   std::pair<Seconds, Seconds> run_pair(const Task& forward, const Task& backward, Seconds arrived) {
@@ -31,22 +37,12 @@ class ComputeClock {
   [[nodiscard]] const std::vector<Seconds>& now() const { return now_; }
 
  private:
-  [[nodiscard]] const ChunkSeconds& chunk_of(const Task& task) const {
-    return chunks_[static_cast<std::size_t>(task.stage) * per_stage_ + static_cast<std::size_t>(task.chunk)];
+  [[nodiscard]] std::size_t index_of(const Task& task) const {
+    return static_cast<std::size_t>(task.stage) * per_stage_ + static_cast<std::size_t>(task.chunk);
   }
+  [[nodiscard]] const ChunkSeconds& chunk_of(const Task& task) const { return chunks_[index_of(task)]; }
   [[nodiscard]] Seconds time_of(const Task& task) const {
-    const ChunkSeconds& chunk = chunk_of(task);
-    switch (task.pass) {
-      case TaskPass::Forward:
-        return chunk.forward;
-      case TaskPass::BackwardInput:
-        return chunk.backward_input;
-      case TaskPass::BackwardWeight:
-        return chunk.backward_weight;
-      case TaskPass::Backward:
-        break;
-    }
-    return chunk.backward_input + chunk.backward_weight;
+    return times_[index_of(task)][static_cast<std::size_t>(task.pass)];
   }
   Seconds advance(const Task& task, Seconds arrived, Seconds work) {
     Seconds& now = now_[static_cast<std::size_t>(task.stage)];
@@ -54,6 +50,7 @@ class ComputeClock {
   }
 
   const std::vector<ChunkSeconds>& chunks_;
+  std::vector<std::array<Seconds, 4>> times_;  // by chunk and TaskPass
   std::size_t per_stage_;
   double slowdown_;
   std::vector<Seconds> now_;

@@ -1,6 +1,4 @@
 #pragma once
-#include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -18,15 +16,37 @@ struct ChunkLinks {
   std::vector<int> next, previous;
 };
 
-/// What has arrived at a chunk and waits to be used, by row (chunk and direction) and micro-batch. An order
-/// lets few wait at once: a row is a ring of micro-batches, longer where an order needs it.
-class Arrivals {
+/// What has arrived at a chunk and waits to be used, by row (chunk and direction) and micro-batch: a place
+/// for each, the fastest way for orders of some thousand tasks.
+class ArrivalTable {
  public:
-  Arrivals(std::size_t rows, int microbatches, int usual)
-      : length_{std::bit_ceil(static_cast<std::uint32_t>(std::min(microbatches, usual)))},
-        slots_(rows * length_) {}
+  ArrivalTable(std::size_t rows, int microbatches)
+      : microbatches_{static_cast<std::size_t>(microbatches)}, when_(rows * microbatches_, kMissing) {}
 
   /// When it arrives; nothing: nobody has sent it yet.
+  [[nodiscard]] const double* find(std::size_t row, int microbatch) const {
+    const double& when = when_[place(row, microbatch)];
+    return when == kMissing ? nullptr : &when;
+  }
+  void add(std::size_t row, int microbatch, double when) { when_[place(row, microbatch)] = when; }
+  void remove(std::size_t /*row*/, int /*microbatch*/) {}  // nobody asks again
+
+ private:
+  static constexpr double kMissing = -1;
+  [[nodiscard]] std::size_t place(std::size_t row, int microbatch) const {
+    return row * microbatches_ + static_cast<std::size_t>(microbatch);
+  }
+
+  std::size_t microbatches_;
+  std::vector<double> when_;
+};
+
+/// The same where orders are long. Few micro-batches wait at once: a row is a ring of them, longer where an
+/// order needs it.
+class ArrivalRings {
+ public:
+  ArrivalRings(std::size_t rows, int /*microbatches*/) : slots_(rows * length_) {}
+
   [[nodiscard]] const double* find(std::size_t row, int microbatch) const {
     const Slot& slot = slots_[place(row, microbatch)];
     return slot.microbatch == microbatch ? &slot.when : nullptr;
@@ -55,7 +75,7 @@ class Arrivals {
     }
   }
 
-  std::size_t length_;  // of a row: a power of two
+  std::size_t length_ = 8;  // of a row: a power of two
   std::vector<Slot> slots_;
 };
 
@@ -67,19 +87,17 @@ class Arrivals {
 ///   at
 ///     once;
 ///   bool stopped(), if it has one: true ends the replay before the next task.
-template <class Clock>
+template <class Clock, class Arrivals>
 class Replay {
  public:
   Replay(const Schedule& schedule, Clock& clock)
       : schedule_{schedule},
         clock_{clock},
-        links_{schedule},
-        microbatches_{static_cast<std::size_t>(schedule.microbatches)},
         chunks_{static_cast<std::size_t>(schedule.chunks)},
-        arrivals_(2 * schedule.stages.size() * chunks_, schedule.microbatches,
-                  2 * static_cast<int>(schedule.stages.size())),
+        arrivals_{2 * schedule.stages.size() * chunks_, schedule.microbatches},
         position_(schedule.stages.size()),
-        waits_for_(schedule.stages.size(), kNothing) {
+        waits_for_(schedule.stages.size()) {
+    link_chunks();
     for (std::size_t s = schedule.stages.size(); s > 0; --s) ready_.push_back(s - 1);
   }
 
@@ -100,6 +118,35 @@ class Replay {
  private:
   static constexpr auto kNothing = static_cast<std::size_t>(-1);
 
+  /// Rows of arrivals (chunk and direction) of one chunk's passes, and who waits for its output.
+  struct Link {
+    std::size_t input = kNothing, output = kNothing, receiver = kNothing;
+  };
+  /// What a stage waits for.
+  struct Awaited {
+    std::size_t row = kNothing;
+    int microbatch = 0;
+    friend bool operator==(const Awaited&, const Awaited&) = default;
+  };
+
+  /// Inputs of forwards arrive in the first rows, gradients of outputs behind them, by receiving chunk.
+  void link_chunks() {
+    const ChunkLinks links{schedule_};
+    const std::size_t all = links.next.size();
+    links_.resize(2 * all);
+    const auto link = [&](std::size_t chunk, std::size_t first_row, int from, int to) {
+      Link& linked = links_[first_row + chunk];
+      if (from >= 0) linked.input = first_row + chunk;
+      if (to < 0) return;
+      linked.output = first_row + static_cast<std::size_t>(to);
+      linked.receiver = static_cast<std::size_t>(to) / chunks_;
+    };
+    for (std::size_t chunk = 0; chunk < all; ++chunk) {
+      link(chunk, 0, links.previous[chunk], links.next[chunk]);
+      link(chunk, all, links.next[chunk], links.previous[chunk]);
+    }
+  }
+
   [[nodiscard]] bool stopped() {
     if constexpr (requires { clock_.stopped(); }) return clock_.stopped();
     return false;
@@ -111,46 +158,41 @@ class Replay {
     if (position_[stage] == order.size()) return 0;
     const Task& task = order[position_[stage]];
     __builtin_prefetch(&task + 3);  // stages take turns
+    const Link link = link_of(task);
     double arrived = 0;
-    if (misses(task, stage, arrived)) return 0;
+    if (misses(task, link, arrived)) return 0;
     if (!task.with_next) {
       ++position_[stage];
-      use(task);
-      deliver(task, clock_.run(task, Seconds{arrived}));
+      use(task, link);
+      deliver(task, link, clock_.run(task, Seconds{arrived}));
       return 1;
     }
     const Task& partner = order[position_[stage] + 1];
-    if (misses(partner, stage, arrived)) return 0;
+    const Link of_partner = link_of(partner);
+    if (misses(partner, of_partner, arrived)) return 0;
     position_[stage] += 2;
-    use(task);
-    use(partner);
+    use(task, link);
+    use(partner, of_partner);
     const auto [first, second] = clock_.run_pair(task, partner, Seconds{arrived});
-    deliver(task, first);
-    deliver(partner, second);
+    deliver(task, link, first);
+    deliver(partner, of_partner, second);
     return 2;
   }
 
-  [[nodiscard]] std::size_t chunk_of(const Task& task) const {
-    return static_cast<std::size_t>(task.stage) * chunks_ + static_cast<std::size_t>(task.chunk);
-  }
-  /// Row of an arrival: inputs first, then gradients of outputs, by receiving chunk.
-  [[nodiscard]] std::size_t row(bool input, std::size_t chunk) const {
-    return (input ? 0 : schedule_.stages.size() * chunks_) + chunk;
-  }
-  [[nodiscard]] std::size_t place(std::size_t row, int microbatch) const {
-    return row * microbatches_ + static_cast<std::size_t>(microbatch);
+  /// Weights' gradients come from nobody and go to nobody.
+  [[nodiscard]] Link link_of(const Task& task) const {
+    if (task.pass == TaskPass::BackwardWeight) return {};
+    const std::size_t chunk =
+        static_cast<std::size_t>(task.stage) * chunks_ + static_cast<std::size_t>(task.chunk);
+    return links_[task.pass == TaskPass::Forward ? chunk : chunk + links_.size() / 2];
   }
 
   /// True when what the task needs has not arrived: its stage then waits for it. Otherwise raises `arrived`.
-  bool misses(const Task& task, std::size_t stage, double& arrived) {
-    if (task.pass == TaskPass::BackwardWeight) return false;
-    const bool forward = task.pass == TaskPass::Forward;
-    const std::size_t chunk = chunk_of(task);
-    if ((forward ? links_.previous : links_.next)[chunk] < 0) return false;
-    const std::size_t at = row(forward, chunk);
-    const double* when = arrivals_.find(at, task.microbatch);
+  bool misses(const Task& task, const Link& link, double& arrived) {
+    if (link.input == kNothing) return false;
+    const double* when = arrivals_.find(link.input, task.microbatch);
     if (when == nullptr) {
-      waits_for_[stage] = place(at, task.microbatch);
+      waits_for_[static_cast<std::size_t>(task.stage)] = {link.input, task.microbatch};
       return true;
     }
     if (*when > arrived) arrived = *when;
@@ -158,40 +200,37 @@ class Replay {
   }
 
   /// The task runs: what has arrived for it waits no longer.
-  void use(const Task& task) {
-    if (task.pass == TaskPass::BackwardWeight) return;
-    const bool forward = task.pass == TaskPass::Forward;
-    const std::size_t chunk = chunk_of(task);
-    if ((forward ? links_.previous : links_.next)[chunk] >= 0)
-      arrivals_.remove(row(forward, chunk), task.microbatch);
+  void use(const Task& task, const Link& link) {
+    if (link.input != kNothing) arrivals_.remove(link.input, task.microbatch);
   }
 
-  void deliver(const Task& task, Seconds when) {
-    if (task.pass == TaskPass::BackwardWeight) return;
-    const bool forward = task.pass == TaskPass::Forward;
-    const int to = (forward ? links_.next : links_.previous)[chunk_of(task)];
-    if (to < 0) return;
-    const std::size_t receives = row(forward, static_cast<std::size_t>(to));
-    arrivals_.add(receives, task.microbatch, when.value());
-    const std::size_t receiver = static_cast<std::size_t>(to) / chunks_;
-    if (waits_for_[receiver] != place(receives, task.microbatch)) return;
-    waits_for_[receiver] = kNothing;
-    ready_.push_back(receiver);
+  void deliver(const Task& task, const Link& link, Seconds when) {
+    if (link.output == kNothing) return;
+    arrivals_.add(link.output, task.microbatch, when.value());
+    Awaited& awaited = waits_for_[link.receiver];
+    if (awaited != Awaited{link.output, task.microbatch}) return;
+    awaited = {};
+    ready_.push_back(link.receiver);
   }
 
   const Schedule& schedule_;
   Clock& clock_;
-  ChunkLinks links_;
-  std::size_t microbatches_, chunks_;
+  std::size_t chunks_;
+  std::vector<Link> links_;  // by row of a pass's input
   Arrivals arrivals_;
-  std::vector<std::size_t> position_, waits_for_;  // by stage
-  std::vector<std::size_t> ready_;                 // stages that may run
+  std::vector<std::size_t> position_;  // by stage
+  std::vector<Awaited> waits_for_;
+  std::vector<std::size_t> ready_;  // stages that may run
 };
 
 /// Replay{schedule, clock}.run().
 template <class Clock>
 std::size_t replay(const Schedule& schedule, Clock& clock) {
-  return Replay<Clock>{schedule, clock}.run();
+  constexpr std::size_t kLargestTable = 1 << 17;  // places: 1 MiB
+  const std::size_t places = 2 * schedule.stages.size() * static_cast<std::size_t>(schedule.chunks) *
+                             static_cast<std::size_t>(schedule.microbatches);
+  if (places <= kLargestTable) return Replay<Clock, ArrivalTable>{schedule, clock}.run();
+  return Replay<Clock, ArrivalRings>{schedule, clock}.run();
 }
 
 /// Steps after which drifting stages (`drifts`) keep their distance to each other; the first one spreads

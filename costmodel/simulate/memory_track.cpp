@@ -84,6 +84,7 @@ MemoryTrack::MemoryTrack(StageLevels levels, std::size_t points)
 }
 
 double MemoryTrack::most_in_flight() const {
+  if (alive_.empty()) return 0;
   if (all_kept_ > Bytes{}) return most_kept_ / all_kept_;
   return static_cast<double>(most_alive_) / static_cast<double>(alive_.size());
 }

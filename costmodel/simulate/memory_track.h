@@ -39,6 +39,8 @@ void replay_levels(const Scenario& scenario, const MemoryModel& memory, const st
 /// Memory of one stage while its order runs.  [docs/formulas.md#S5]
 class MemoryTrack {
  public:
+  /// Follows nothing.
+  MemoryTrack() = default;
   /// `points`: about so many of the curve are kept; 0 none.
   MemoryTrack(StageLevels levels, std::size_t points);
 
@@ -49,13 +51,21 @@ class MemoryTrack {
   }
   /// From `at` on memory is as in `instant`.
   void enter(Seconds at, Instant instant) {
+    if (alive_.empty()) return;
     levels_.tasks ? replayed(at, instant) : set(at, levels_.at(instant));
   }
   /// … as between tasks.
-  void leave(Seconds at) { levels_.tasks ? set(at, task(task_).after) : set(at, levels_.between); }
+  void leave(Seconds at) {
+    if (alive_.empty()) return;
+    levels_.tasks ? set(at, task(task_).after) : set(at, levels_.between);
+  }
   /// A micro-batch begins to be kept on a chunk, and is let go. Takes effect with the next enter or leave.
-  void keep(int chunk) { count(chunk, 1); }
-  void release(int chunk) { count(chunk, -1); }
+  void keep(int chunk) {
+    if (!alive_.empty()) count(chunk, 1);
+  }
+  void release(int chunk) {
+    if (!alive_.empty()) count(chunk, -1);
+  }
 
   [[nodiscard]] Bytes peak() const { return peak_; }
   [[nodiscard]] Bytes outside() const { return levels_.outside; }
@@ -82,8 +92,8 @@ class MemoryTrack {
   void add(const MemoryPoint& point);
 
   StageLevels levels_;
-  bool keep_curve_;
-  std::vector<int> alive_;
+  bool keep_curve_ = false;
+  std::vector<int> alive_;  // micro-batches by chunk; empty: nothing is followed
   int all_alive_ = 0, most_alive_ = 0;
   std::ptrdiff_t task_ = -1, forward_ = -1;  // the stage's latest task and forward, as it began them
   Bytes kept_;                               // by the micro-batches in flight

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cstddef>
 #include <limits>
+#include <utility>
 
 #include "costmodel/program/replay_memory.h"
 #include "costmodel/schedule/replay.h"
@@ -37,7 +38,7 @@ struct Setup {
   std::vector<StageLevels> levels;
 };
 
-Setup set_up(const Scenario& sc, const Calibration& calibration) {
+Setup set_up(const Scenario& sc, const Calibration& calibration, bool times_alone) {
   const Layout& l = sc.layout;
   const std::int64_t microbatches = microbatches_per_step(sc);
   const auto stages = plan_stages(sc);
@@ -46,6 +47,7 @@ Setup set_up(const Scenario& sc, const Calibration& calibration) {
   Setup setup{.schedule = make_schedule(l.schedule, l.pp, static_cast<int>(microbatches), l.vpp),
               .pieces = price_pieces(sc, calibration, stages, chunks),
               .rules = overlap_rules(sc)};
+  if (times_alone) return setup;
   const MemoryModel memory{sc, calibration, stages};
   setup.levels.reserve(stages.size());
   for (int s = 0; s < l.pp; ++s) {
@@ -69,8 +71,11 @@ std::vector<StageClock> run_step(const Setup& setup, const std::vector<Seconds>&
   for (std::size_t s = 0; s < begin.size(); ++s) {
     const std::size_t all = setup.schedule.stages[s].size();
     const std::size_t tasks = options.take ? std::min(all, StepClock::kPause / begin.size()) : all;
-    clocks.emplace_back(MemoryTrack{setup.levels[s], options.keep_memory ? 2 * tasks + 8 : 0}, begin[s],
-                        setup.rules.slowdown, options.keep_spans ? tasks + 8 : 0);
+    MemoryTrack memory = options.times_alone
+                             ? MemoryTrack{}
+                             : MemoryTrack{setup.levels[s], options.keep_memory ? 2 * tasks + 8 : 0};
+    clocks.emplace_back(std::move(memory), begin[s], setup.rules.slowdown,
+                        options.keep_spans ? tasks + 8 : 0);
   }
   StepClock clock{setup.schedule, setup.pieces, setup.rules, std::move(clocks), options.stop, options.take};
   [[maybe_unused]] const std::size_t ran = replay(setup.schedule, clock);
@@ -149,12 +154,13 @@ std::optional<Rejected> too_large_to_simulate(const Scenario& scenario, const Si
 
 Simulation simulate_step(const Scenario& scenario, const Calibration& calibration,
                          const SimulationOptions& options) {
-  Setup setup = set_up(scenario, calibration);
+  Setup setup = set_up(scenario, calibration, options.times_alone);
   if (options.free_messages) setup.pieces.message = setup.rules.message_host = Seconds{};
   const Seconds host = scenario.framework.step_overhead;
   std::vector<Seconds> begin(setup.schedule.stages.size());
   if (drifts(setup.schedule.kind)) {
-    const SimulationOptions totals{.keep_spans = false, .keep_memory = false, .stop = options.stop};
+    const SimulationOptions totals{
+        .keep_spans = false, .keep_memory = false, .times_alone = true, .stop = options.stop};
     for (int step = 1; step < kDriftingSteps; ++step)
       next_step(ends_of(run_step(setup, begin, totals, host)), begin);
   }

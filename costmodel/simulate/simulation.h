@@ -106,6 +106,7 @@ using TakePiece = std::function<void(int stage, const StageTimeline& piece)>;
 struct SimulationOptions {
   bool keep_spans = true;      // false: totals only, several times as fast
   bool keep_memory = true;     // false: no curve; peaks are there all the same
+  bool times_alone = false;    // nothing of memory, peaks neither: half as long
   bool free_messages = false;  // between stages, as the closed form of the bubble has it
   std::stop_token stop;        // looked at every few thousand tasks
   /// Takes what is to be kept every few thousand tasks, stage by stage, instead: the simulation then ends

@@ -208,12 +208,8 @@ class Dealer {
           cost = stages.cost(static_cast<int>(s), static_cast<std::int64_t>(begin),
                              static_cast<std::int64_t>(n));
           if (cost.fits()) paces_.push_back(cost.pace);
-          if (cost.pace < kNever) all_paces_.push_back(cost.pace);
         }
-    for (std::vector<double>* paces : {&paces_, &all_paces_}) {
-      std::sort(paces->begin(), paces->end());
-      paces->erase(std::unique(paces->begin(), paces->end()), paces->end());
-    }
+    sort(paces_);
   }
 
   /// The fewest layers that all stages of some split can recompute to fit; kDoesNotFit if none can.
@@ -237,8 +233,13 @@ class Dealer {
   /// A lower bound on the step of any split, whether this count of recomputed layers makes it fit or not.
   [[nodiscard]] double least_step() {
     const double least_sum = path(kNever, false, nullptr);
-    const auto first = first_pace(all_paces_, false);
-    return least_sum == kNever || first == all_paces_.end() ? kNever : *first + least_sum / vpp_;
+    if (least_sum == kNever) return kNever;
+    std::vector<double> paces;  // of all stages, whether they fit or not
+    for (const StageCost& cost : costs_)
+      if (cost.pace < kNever) paces.push_back(cost.pace);
+    sort(paces);
+    const auto first = first_pace(paces, false);
+    return first == paces.end() ? kNever : *first + least_sum / vpp_;
   }
 
   /// The best split whose step is below `longest` (of the closed form).
@@ -259,6 +260,10 @@ class Dealer {
   }
 
  private:
+  static void sort(std::vector<double>& paces) {
+    std::sort(paces.begin(), paces.end());
+    paces.erase(std::unique(paces.begin(), paces.end()), paces.end());
+  }
   [[nodiscard]] StageCost& at(std::size_t stage, std::size_t begin, std::size_t n) {
     return costs_[(stage * (layers_ + 1) + begin) * (most_ + 1) + n];
   }
@@ -311,7 +316,7 @@ class Dealer {
   std::size_t pp_, layers_, least_, most_;
   double vpp_;
   std::vector<StageCost> costs_;
-  std::vector<double> paces_, all_paces_, sum_;  // paces_: of stages that fit
+  std::vector<double> paces_, sum_;  // paces_: of stages that fit
   std::vector<std::size_t> from_;
 };
 
@@ -364,6 +369,8 @@ bool can_be_refined(const Scenario& sc) {
   if (l.pp == 1 || is_v_shaped(l.schedule) || model_copies(l.schedule) > 1 ||
       l.vocab != VocabParallel::LastStage || sc.model.layers < static_cast<std::int64_t>(l.pp) * l.vpp)
     return false;
+  // Chunks keep their layers: where all stages recompute as many, there is nothing to choose but a candidate.
+  if (l.vpp > 1 && !sc.framework.abilities.recompute_per_stage) return false;
   const Counts counts = layers_by_class(sc.model, 0, sc.model.layers);
   return l.vpp == 1 || std::count_if(counts.begin(), counts.end(), [](int n) { return n > 0; }) == 1;
 }

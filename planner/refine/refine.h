@@ -9,7 +9,8 @@
 namespace hexaplan::planner {
 
 /// Whether `refine` can redistribute the layers of such a layout: a pipeline of one copy of the model, not
-/// V-shaped, without vocabulary parallelism over the stages.
+/// V-shaped, without vocabulary parallelism over the stages; of several chunks per stage only where each
+/// stage may recompute as many layers as it likes.
 [[nodiscard]] bool can_be_refined(const costmodel::Scenario& scenario);
 
 /// True for the modes none, N layers and full, which differ only in how many layers of each chunk recompute.

@@ -86,7 +86,9 @@ void price_in_full(const SearchProblem& problem, Variant& variant) {
   variant.plan.price =
       price_at(problem, variant.plan, variant.estimate->time.total(), variant.estimate->peak().needed);
   if (problem.simulate_winners && tasks_of_step(sc) <= kMostTasks) {
-    variant.simulated = simulate_step(sc, calibration, {.keep_spans = false, .keep_memory = false}).total;
+    variant.simulated =
+        simulate_step(sc, calibration, {.keep_spans = false, .keep_memory = false, .times_alone = true})
+            .total;
   }
   Plan as_shown = variant.plan;
   as_shown.price = price_at(problem, as_shown, variant.step(), as_shown.price.peak);

@@ -126,6 +126,9 @@ std::int64_t UnitSearch::recompute_choices(const PipelineChoice& pipe) const {
 
 void UnitSearch::grid(std::uint16_t pp) {
   replayed_.clear();
+  spans_.clear();
+  warm_.clear();
+  differing_.clear();
   candidate_ = {.unit = candidate_.unit, .pp = pp};
   Layout& l = sc_.layout;
   l.pp = space_.lists.pp[pp];
@@ -243,13 +246,21 @@ std::vector<double> UnitSearch::most_in_flight(const PipelineChoice& pipe) const
   return in_flight;
 }
 
-std::vector<UnitSearch::WarmUp> UnitSearch::warm_ups(const PipelineChoice& pipe) const {
-  const Layout& l = sc_.layout;
+UnitSearch::WarmUps UnitSearch::warm_ups(const PipelineChoice& pipe) {
   if (!may_replay() || sc_.framework.explicit_step || (sc_.recipe.offload & kOffloadActivations) != 0)
-    return {};
+    return nullptr;
   // More micro-batches change no warm-up.
-  const std::int64_t microbatches = std::min(microbatches_per_step(sc_), std::int64_t{4} * l.pp);
-  const auto schedule = known_schedule(l.schedule, l.pp, static_cast<int>(microbatches), l.vpp);
+  const auto microbatches =
+      static_cast<int>(std::min(microbatches_per_step(sc_), std::int64_t{4} * sc_.layout.pp));
+  WarmUps& known = warm_[{pipe.option, microbatches}];
+  if (!known) known = std::make_shared<const std::vector<WarmUp>>(make_warm_ups(pipe, microbatches));
+  return known;
+}
+
+std::vector<UnitSearch::WarmUp> UnitSearch::make_warm_ups(const PipelineChoice& pipe,
+                                                          int microbatches) const {
+  const Layout& l = sc_.layout;
+  const auto schedule = known_schedule(l.schedule, l.pp, microbatches, l.vpp);
   const std::vector<StagePlan> chunks = plan_chunks(sc_);
   const auto first = counts_layers_ ? first_layers_of_chunks(sc_) : std::vector<LayersByCount>(chunks.size());
   const auto per_stage = static_cast<std::size_t>(schedule->chunks);
@@ -318,8 +329,7 @@ void UnitSearch::combine(const PipelineChoice& pipe, std::uint16_t batch) {
     findings_->reject(*rule, below * count(sp_choices_ * shardings_.size()), candidate_);
     return;
   }
-  LayoutChoice combination{
-      .pipe = &pipe, .batch = batch, .in_flight = most_in_flight(pipe), .warm_ups = warm_ups(pipe)};
+  LayoutChoice combination{.pipe = &pipe, .batch = batch, .in_flight = most_in_flight(pipe)};
   for (std::size_t sp = 0; sp < sp_choices_; ++sp) {
     candidate_.sp = static_cast<std::uint8_t>(sp);
     candidate_.sharding = shardings_.front();
@@ -352,6 +362,7 @@ void UnitSearch::price(const LayoutChoice& combination) {
   sc_.layout.sp = sc_.layout.tp > 1 && space_.lists.sp[combination.sp];
   sc_.recipe.micro_batch = space_.lists.micro_batch[combination.batch];
   microbatches_ = static_cast<double>(microbatches_per_step(sc_));
+  warm_up_.reset();
   const Seconds message = message_time(sc_, local_dims(sc_), *pricer_);
   active_.clear();
   for (const std::uint16_t sharding : combination.shardings) {
@@ -369,9 +380,7 @@ void UnitSearch::price(const LayoutChoice& combination) {
         {sharding, operations_of_sharding(sc_), &states, StepCombiner{sc_, message}, variance_of_layout()});
   }
   if (active_.empty()) return;
-  // Chunks keep their layers: where all stages recompute as many, there is nothing to choose but a candidate.
-  refinable_ =
-      refines_ && can_be_refined(sc_) && (sc_.layout.vpp == 1 || sc_.framework.abilities.recompute_per_stage);
+  refinable_ = refines_ && can_be_refined(sc_);
   prospects_.assign(active_.size() * (space_.recomputes.size() + 1), std::nullopt);
   for (std::size_t option = 0; option < space_.recomputes.size(); ++option) {
     price_recomputation(combination, static_cast<std::uint16_t>(option));
@@ -450,6 +459,7 @@ void UnitSearch::set_stages(const LayoutChoice& combination, const PassPart& par
   const std::vector<StageGroup>& groups = combination.pipe->groups;
   combination_ = &combination;
   content_ = part.content;
+  if (!warm_up_) warm_up_ = warm_ups(*combination.pipe);
   plan_.resize(groups.size());
   live_.resize(groups.size());
   least_live_.clear();
@@ -458,7 +468,7 @@ void UnitSearch::set_stages(const LayoutChoice& combination, const PassPart& par
     plan_[g] = groups[g].plan;
     recompute_first(groups[g].first, plan_[g]);
     live_[g] = part.content->memory.load(plan_[g], combination.in_flight[g]);
-    if (!combination.warm_ups.empty()) least_live_.push_back(live_when_warm(combination.warm_ups[g]));
+    if (*warm_up_) least_live_.push_back(live_when_warm((**warm_up_)[g]));
     if (sc_.recipe.offload != 0)
       offloaded_.push_back(part.content->memory.offloaded(plan_[g], combination.in_flight[g]));
   }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <stop_token>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -93,13 +94,13 @@ class UnitSearch {
     std::vector<Forwards> chunks;
     int layers = 0;  // that run, all forward passes together
   };
+  using WarmUps = std::shared_ptr<const std::vector<WarmUp>>;  // by stage group
   /// A choice of everything but rank order and recompute, within the current grid of degrees.
   struct LayoutChoice {
     const PipelineChoice* pipe = nullptr;
     std::uint16_t batch = 0;
     std::uint8_t sp = 0;
     std::vector<double> in_flight;  // by stage group: the maximum of its members
-    std::vector<WarmUp> warm_ups;   // by stage group, where orders are replayed and their passes alone
     std::vector<std::uint16_t> shardings;
   };
   /// What times of passes depend on beside their PassKey: where activations are offloaded, how many of a
@@ -139,6 +140,9 @@ class UnitSearch {
     int layers = 0, sharding = 0;  // recomputed ones; operations_of_sharding
     friend auto operator<=>(const ReplayKey&, const ReplayKey&) = default;  // NOLINT(modernize-use-nullptr)
   };
+  /// What the time of a replayed order depends on within a grid of degrees: times of its micro-batches'
+  /// passes, and what of its stages runs again.
+  using SpanKey = std::tuple<const costmodel::LayerTotals*, std::uint16_t, costmodel::RecomputeMode, int>;
   /// Memory and communication of parameters and gradients, by stage group.
   struct StatePart {
     std::vector<costmodel::MemoryLoad> loads;
@@ -178,12 +182,16 @@ class UnitSearch {
   void time_stages();
   [[nodiscard]] costmodel::Seconds least_span() const;
   void price_candidate(const ShardingChoice& shard);
+  [[nodiscard]] costmodel::Seconds known_span();
   [[nodiscard]] costmodel::Seconds step_of(const ShardingChoice& shard, costmodel::Seconds span) const;
   [[nodiscard]] bool may_replay() const;
   [[nodiscard]] costmodel::Bytes peak_of(std::uint16_t sharding, const StatePart& states);
+  [[nodiscard]] bool differing_chunks();
   /// A bound from below on what peak_of replays.
   [[nodiscard]] costmodel::Bytes least_replayed_peak(const StatePart& states) const;
-  [[nodiscard]] std::vector<WarmUp> warm_ups(const PipelineChoice& pipe) const;
+  [[nodiscard]] std::vector<WarmUp> make_warm_ups(const PipelineChoice& pipe, int microbatches) const;
+  /// Nothing unless orders are replayed and their passes alone.
+  [[nodiscard]] WarmUps warm_ups(const PipelineChoice& pipe);
   [[nodiscard]] costmodel::LiveLoad live_when_warm(const WarmUp& stage) const;
   void recompute_first(const LayersByCount& first, costmodel::StagePlan& plan) const;
   [[nodiscard]] costmodel::Bytes replayed_peak(const costmodel::Scenario& scenario, const StatePart& states);
@@ -252,7 +260,10 @@ class UnitSearch {
   // Memoised parts: of the unit, the grid, the rank order.
   std::unordered_map<PassKey, std::unique_ptr<PassContent>, PassKeyHash> contents_;
   std::unordered_map<PassKey, std::unique_ptr<PassPart>, PassKeyHash> passes_;
-  std::map<ReplayKey, std::vector<costmodel::LiveLoad>> replayed_;   // of the grid, by stage
+  std::map<ReplayKey, std::vector<costmodel::LiveLoad>> replayed_;  // of the grid, by stage
+  std::map<SpanKey, costmodel::Seconds> spans_;                     // of the grid
+  std::map<std::pair<std::uint16_t, int>, WarmUps> warm_;           // … by pipeline and micro-batches
+  std::map<std::pair<std::uint16_t, int>, bool> differing_;  // … and recomputed layers: chunks_differ
   std::array<std::optional<costmodel::ModelParameters>, 2> counts_;  // by separates_ends
   std::vector<std::unique_ptr<costmodel::ParameterMemory>> parameters_;
   std::vector<PassPart*> pass_of_;
@@ -266,7 +277,8 @@ class UnitSearch {
   std::vector<std::optional<Prospect>> prospects_;
   std::vector<costmodel::StagePlan> plan_;
   std::vector<costmodel::StageLoad> loads_;
-  std::vector<costmodel::LiveLoad> live_, least_live_;  // least_live_: with LayoutChoice::warm_ups
+  std::optional<WarmUps> warm_up_;                      // of the present layout, once it was needed
+  std::vector<costmodel::LiveLoad> live_, least_live_;  // least_live_: when warm; empty without warm_ups
   std::vector<costmodel::Bytes> offloaded_;             // activations, by stage group; empty unless they are
   costmodel::HostLoad host_;                            // of a node
   std::optional<costmodel::Seconds> span_;              // of the replayed schedule, once it was needed

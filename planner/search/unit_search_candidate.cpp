@@ -2,6 +2,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "costmodel/compute/operations.h"
 #include "costmodel/program/replay_memory.h"
@@ -40,12 +41,19 @@ bool UnitSearch::may_replay() const {
 
 /// The fullest stage has to fit.
 Bytes UnitSearch::peak_of(std::uint16_t sharding, const StatePart& states) {
-  if (may_replay()) {
-    Scenario sc = sc_;
-    sc.layout.sharding = sharding_options_[sharding];
-    if (needs_replay(sc)) return replayed_peak(sc, states);
-  }
-  return ledger_peak(states);
+  if (!may_replay()) return ledger_peak(states);
+  const Sharding before = std::exchange(sc_.layout.sharding, sharding_options_[sharding]);
+  const Bytes peak = needs_replay(sc_, differing_chunks()) ? replayed_peak(sc_, states) : ledger_peak(states);
+  sc_.layout.sharding = before;
+  return peak;
+}
+
+/// chunks_differ of the current scenario: a matter of the pipeline, unless some layers are recomputed.
+bool UnitSearch::differing_chunks() {
+  if (chunks_differ_ || sc_.recipe.recompute.mode != RecomputeMode::Layers) return chunks_differ_;
+  const auto [entry, made] = differing_.try_emplace({candidate_.pipe, sc_.recipe.recompute.layers}, false);
+  if (made) entry->second = chunks_differ(sc_);
+  return entry->second;
 }
 
 /// Of a stage that has run its warm-up, its layers alone.
@@ -131,13 +139,21 @@ void UnitSearch::price_candidate(const ShardingChoice& shard) {
   }
   if (!shard.combiner.has_closed_form()) {
     if (!visitor_ && is_hopeless(step, peak)) return consider(shard, step, peak, false);
-    if (!span_) span_ = replayed_span(sc_, *times_);
+    if (!span_) span_ = known_span();
     step = step_of(shard, *span_);
   }
   ++findings_->counts.priced;
   if (visitor_) visitor_(candidate_, step, peak);
   consider(shard, step, peak, true);
   record(step, peak);
+}
+
+/// Of the present stages: orders of ranks whose groups lie alike take the same time.
+Seconds UnitSearch::known_span() {
+  const Recompute& recompute = sc_.recipe.recompute;
+  const auto [entry, made] = spans_.try_emplace({times_, candidate_.pipe, recompute.mode, recompute.layers});
+  if (made) entry->second = replayed_span(sc_, *times_);
+  return entry->second;
 }
 
 /// Adds a candidate that meets the memory limits to its prospect. An unpriced one only shows that there is

@@ -269,6 +269,20 @@ TEST(simulate_step, keeps_no_more_than_is_asked_for_and_says_the_same) {
   EXPECT_TRUE(totals.stages[2].memory.empty());
 }
 
+TEST(simulate_step, takes_as_long_when_memory_is_left_aside) {
+  for (int kind = 0; kind < kScheduleKinds; ++kind) {
+    const Scenario sc = pipeline_of_four(static_cast<ScheduleKind>(kind));
+    const Simulation all = simulate(sc);
+    const Simulation times = simulate_step(sc, Calibration{}, {.times_alone = true});
+    EXPECT_EQ(times.total, all.total) << "schedule " << kind;
+    for (std::size_t s = 0; s < 4; ++s) {
+      EXPECT_EQ(times.stages[s].streams, all.stages[s].streams) << "schedule " << kind;
+      EXPECT_EQ(times.stages[s].times.total(), all.stages[s].times.total()) << "schedule " << kind;
+      EXPECT_EQ(times.stages[s].peak, Bytes{}) << "nobody followed it";
+    }
+  }
+}
+
 /// Long enough for several pieces.
 Scenario long_pipeline(ScheduleKind schedule) {
   Scenario sc = pipeline_of_four(schedule, schedule == ScheduleKind::Interleaved ? 2 : 1);
