@@ -43,13 +43,9 @@ HostLoad host_of_node(const Scenario& sc, const Estimate& estimate) {
 void fill_memory(const Scenario& sc, const Calibration& calibration, const std::vector<StagePlan>& plan,
                  Estimate& out) {
   const MemoryModel model{sc, calibration, plan};
-  const std::vector<double> all_in_flight = microbatches_in_flight(sc);
-  out.stages.reserve(plan.size());
-  for (int stage = 0; stage < sc.layout.pp; ++stage) {
-    const double in_flight = all_in_flight[static_cast<std::size_t>(stage)];
-    out.stages.push_back(model.peak(plan[static_cast<std::size_t>(stage)], stage, in_flight));
-    if (out.peak().needed < out.stages.back().needed) out.peak_stage = stage;
-  }
+  out.stages = model.peaks(plan, microbatches_in_flight(sc));
+  for (const StageMemory& stage : out.stages)
+    if (out.peak().needed < stage.needed) out.peak_stage = stage.stage;
   const StageMemory& peak = out.peak();
   out.capacity = sc.cluster.gpu.memory;
   const double sigma = memory_sigma(sc.framework, calibration);

@@ -122,14 +122,29 @@ TensorLedger MemoryModel::ledger(const StagePlan& stage, double in_flight) const
   return out;
 }
 
-std::array<MemoryBreakdown, kInstants> MemoryModel::sums(const StagePlan& stage, double in_flight,
-                                                         MemoryLoad& load) const {
-  std::array<MemoryBreakdown, kInstants> at{};
-  visit_entries(stage, in_flight, [&](const TensorEntry& entry, double factor) {
+MemoryModel::States MemoryModel::states_of(const StagePlan& stage) const {
+  States states;
+  if (!replayed_.empty()) return states;
+  parameters_.visit(scenario_, stage, [&](const TensorEntry& entry, double factor) {
+    if (entry.alive == kOptimizer) states.optimizer_only += entry.size() * factor;
+    add_alive(entry, factor, states.at);
+  });
+  states.unreclaimed = parameters_.unreclaimed(scenario_, stage);
+  return states;
+}
+
+/// In the order of visit_entries, so that sums are the same to the last bit.
+std::array<MemoryBreakdown, kInstants> MemoryModel::sums(const States& states, const StagePlan& stage,
+                                                         double in_flight, MemoryLoad& load) const {
+  std::array<MemoryBreakdown, kInstants> at = states.at;
+  load.optimizer_only = states.optimizer_only;
+  const auto add = [&](const TensorEntry& entry, double factor) {
     if (entry.alive == kOptimizer) load.optimizer_only += entry.size() * factor;
     add_alive(entry, factor, at);
-  });
-  load.unreclaimed = parameters_.unreclaimed(scenario_, stage) + activations_.unreclaimed(stage, in_flight);
+  };
+  activations_.visit(stage, in_flight, add);
+  for (const TensorEntry& entry : device_) add(entry, 1.0);
+  load.unreclaimed = states.unreclaimed + activations_.unreclaimed(stage, in_flight);
   return at;
 }
 
@@ -148,9 +163,33 @@ std::array<MemoryBreakdown, kInstants> MemoryModel::replayed(const StagePlan& st
   return at;
 }
 
+std::vector<StageMemory> MemoryModel::peaks(const std::vector<StagePlan>& stages,
+                                            const std::vector<double>& in_flight) const {
+  std::vector<StageMemory> all;
+  all.reserve(stages.size());
+  States states;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const bool as_before = s > 0 && stages[s] == stages[s - 1];
+    if (as_before && replayed_.empty() && in_flight[s] == in_flight[s - 1]) {
+      all.push_back(all.back());
+      all.back().stage = static_cast<int>(s);
+      continue;
+    }
+    if (!as_before) states = states_of(stages[s]);
+    all.push_back(peak(stages[s], static_cast<int>(s), in_flight[s], states));
+  }
+  return all;
+}
+
 StageMemory MemoryModel::peak(const StagePlan& stage, int index, double in_flight) const {
+  return peak(stage, index, in_flight, states_of(stage));
+}
+
+StageMemory MemoryModel::peak(const StagePlan& stage, int index, double in_flight,
+                              const States& states) const {
   MemoryLoad load;
-  const auto at = replayed_.empty() ? sums(stage, in_flight, load) : replayed(stage, index, in_flight, load);
+  const auto at =
+      replayed_.empty() ? sums(states, stage, in_flight, load) : replayed(stage, index, in_flight, load);
   for (std::size_t i = 0; i < kInstants; ++i) load.at[i] = MemoryLoad::At::of(at[i]);
   const DevicePeak peak = device_peak(load, {}, allocator_of(scenario_));
   StageMemory memory;

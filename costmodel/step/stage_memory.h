@@ -29,12 +29,22 @@ class MemoryModel {
   /// The same as `ledger`, summed at its peak: replayed where the ledger does not hold every instant exactly
   /// (needs_replay).  [docs/formulas.md#M7]
   [[nodiscard]] StageMemory peak(const StagePlan& stage, int index, double microbatches_in_flight) const;
+  /// … of every stage: what those of equal content have alike is summed once.
+  [[nodiscard]] std::vector<StageMemory> peaks(const std::vector<StagePlan>& stages,
+                                               const std::vector<double>& microbatches_in_flight) const;
 
  private:
-  /// Calls `visit(entry, times)` for every ledger entry of the stage.
+  /// What a stage has because of its parameters, by instant.
+  struct States {
+    std::array<MemoryBreakdown, kInstants> at{};
+    Bytes optimizer_only, unreclaimed;
+  };
+  [[nodiscard]] States states_of(const StagePlan& stage) const;
+  [[nodiscard]] StageMemory peak(const StagePlan& stage, int index, double in_flight,
+                                 const States& states) const;
   /// By instant, beside what the allocator cannot reclaim.
-  [[nodiscard]] std::array<MemoryBreakdown, kInstants> sums(const StagePlan& stage, double in_flight,
-                                                            MemoryLoad& load) const;
+  [[nodiscard]] std::array<MemoryBreakdown, kInstants> sums(const States& states, const StagePlan& stage,
+                                                            double in_flight, MemoryLoad& load) const;
   /// True where states and buffers are the ledger's, and the passes the replay's.
   [[nodiscard]] bool replays_passes() const {
     return !replayed_.empty() && !scenario_.framework.explicit_step;
@@ -45,6 +55,7 @@ class MemoryModel {
                                                                 double in_flight, MemoryLoad& load) const;
   template <class Visitor>
   void visit_beside_passes(const StagePlan& stage, const Visitor& visit) const;
+  /// Calls `visit(entry, times)` for every ledger entry of the stage.
   template <class Visitor>
   void visit_entries(const StagePlan& stage, double in_flight, const Visitor& visit) const;
 

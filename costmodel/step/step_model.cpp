@@ -36,7 +36,10 @@ LayerCost StepModel::stage_cost(const StagePlan& stage) const {
 StepTime StepModel::time() const {
   std::vector<StageLoad> loads;
   loads.reserve(stages_.size());
-  for (const StagePlan& stage : stages_) loads.push_back({.totals = stage_totals(totals_, stage)});
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    const bool as_before = s > 0 && stages_[s] == stages_[s - 1];
+    loads.push_back(as_before ? loads.back() : StageLoad{.totals = stage_totals(totals_, stages_[s])});
+  }
   StepTime longest;
   for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
     if (stage > 0 && stages_[stage] == stages_[stage - 1]) continue;
@@ -111,10 +114,13 @@ StepTime StepModel::time_paced_by(const std::vector<StageLoad>& loads, std::size
 
 /// Stages differ, the ranks of one stage do not.
 Flops StepModel::hardware_flops() const {
-  Flops sum;
-  for (const StagePlan& stage : stages_) {
-    const LayerCost cost = stage_cost(stage);
-    sum += (cost.flops + cost.rerun_flops) * microbatches_;
+  Flops sum, of_stage;
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    if (s == 0 || stages_[s] != stages_[s - 1]) {
+      const LayerCost cost = stage_cost(stages_[s]);
+      of_stage = (cost.flops + cost.rerun_flops) * microbatches_;
+    }
+    sum += of_stage;
   }
   return sum * static_cast<double>(sc_.layout.dp) * sc_.layout.tp * sc_.layout.cp;
 }
