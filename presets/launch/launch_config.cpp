@@ -13,7 +13,7 @@ namespace hexaplan::presets {
 namespace {
 
 constexpr LaunchFormat kFormats[] = {
-    {Launcher::Megatron, "megatron", "Megatron-LM", "megatron", "megatron-2022", "megatron.sh",
+    {Launcher::Megatron, "megatron", "Megatron-LM", "megatron", "megatron-2022 megatron-2023", "megatron.sh",
      "arguments of pretrain_gpt.py, as a script",
      "NVIDIA/Megatron-LM@core_v0.15.3 megatron/training/arguments.py"},
     {Launcher::Nanotron, "nanotron", "nanotron", "nanotron", "nanotron-polling", "nanotron.yaml",

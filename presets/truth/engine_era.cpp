@@ -1,8 +1,23 @@
 #include "presets/truth/engine_era.h"
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 #include "costmodel/units/parse_number.h"
 
 namespace hexaplan::presets {
+namespace {
+
+/// Words of the schema whose models call PyTorch's own attention.
+constexpr std::string_view kPyTorchAttention[] = {"ddp", "fsdp1", "fsdp2"};
+
+/// An unknown era is today's.
+bool is_older_than(const TruthRow& row, int year) {
+  return year_of_era(row.engine_era).value_or(year) < year;
+}
+
+}  // namespace
 
 std::optional<int> year_of_era(std::string_view era) {
   constexpr std::string_view kRound = "mlperf-v";
@@ -17,7 +32,19 @@ std::optional<int> year_of_era(std::string_view era) {
 
 bool before_transformer_engine(const TruthRow& row) {
   const int first = row.engine == "megatron-lm" ? 2025 : 2024;
-  return year_of_era(row.engine_era).value_or(first) < first;
+  return is_older_than(row, first);
+}
+
+bool before_fused_accumulation(const TruthRow& row) {
+  constexpr int kFirst = 2023;
+  return is_older_than(row, kFirst);
+}
+
+bool before_flash_attention_2(const TruthRow& row) {
+  constexpr int kPackage = 2023, kPyTorch = 2024;
+  const bool pytorch =
+      std::ranges::find(kPyTorchAttention, row.framework_profile) != std::end(kPyTorchAttention);
+  return is_older_than(row, pytorch ? kPyTorch : kPackage);
 }
 
 }  // namespace hexaplan::presets

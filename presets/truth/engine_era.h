@@ -15,4 +15,14 @@ namespace hexaplan::presets {
 /// built, did not for a year more (--use-legacy-models, --transformer-impl local). An unknown era is today's.
 [[nodiscard]] bool before_transformer_engine(const TruthRow& row);
 
+/// The row's weight gradients were added up by autograd: Megatron-LM's products add into the main gradient
+/// since 2022-02-13 in fp32 (@83b1e42f) and since 2022-09-27 in every type (@07916bf2), NeMo's by its
+/// published recipes of 2023.
+[[nodiscard]] bool before_fused_accumulation(const TruthRow& row);
+
+/// The row's software had no FlashAttention but the first generation: the second came with flash-attn 2.0 of
+/// July 2023, and with PyTorch 2.2 of January 2024 where PyTorch's own attention runs. An unknown era is
+/// today's.
+[[nodiscard]] bool before_flash_attention_2(const TruthRow& row);
+
 }  // namespace hexaplan::presets

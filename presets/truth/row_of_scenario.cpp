@@ -51,6 +51,7 @@ struct ProfileWord {
 };
 constexpr ProfileWord kProfileWords[] = {{"megatron", "megatron", "megatron-lm", "2026"},
                                          {"megatron-2022", "megatron", "megatron-lm", "2022"},
+                                         {"megatron-2023", "megatron", "megatron-lm", "2023"},
                                          {"nanotron-polling", "nanotron", "nanotron-polling", ""},
                                          {"megatron-aleph-alpha", "megatron", "aleph-alpha-scaling", ""},
                                          {"fsdp2-kempnerforge", "fsdp2", "kempnerforge", ""},

@@ -114,12 +114,14 @@ int offloaded_layers_of(const TruthRow& row) {
 /// Gradients of a row that does not give their dtype. The megatron word of the schema stands for several
 /// frameworks; those that shard optimizer states and say what they do reduce in the parameters' dtype (NeMo
 /// and Megatron-Bridge recipes grad_reduce_in_fp32 = False, InternEvo, Aleph Alpha), Megatron-LM without
-/// sharding is the profile's default.
+/// sharding is the profile's default, which is that of bf16: in fp16 it accumulates in fp32 only when asked
+/// to (megatron/training/arguments.py accumulate_allreduce_grads_in_fp32).
 std::optional<DType> gradient_dtype_of(const TruthRow& row) {
   const std::optional<DType> stated = dtype_of(row.grad_dtype);
   const bool sharded = row.zero == "1" || row.zero == "2" || row.zero == "3";
-  if (stated || row.framework_profile != "megatron" || !sharded) return stated;
-  return dtype_of(row.params_dtype);
+  if (stated || row.framework_profile != "megatron") return stated;
+  if (sharded) return dtype_of(row.params_dtype);
+  return row.precision_norm == "fp16" ? std::optional{DType::Fp16} : std::nullopt;
 }
 
 /// Where dropout is not stated: Megatron's and Megatron-DeepSpeed's GPT and BERT train with 0.1 unless told

@@ -19,6 +19,7 @@
 
 namespace hexaplan::presets {
 
+using costmodel::AttentionLibrary;
 using costmodel::ClusterSpec;
 using costmodel::FrameworkProfile;
 using costmodel::Scenario;
@@ -38,16 +39,31 @@ constexpr EngineProfile kEngineProfiles[] = {{"nanotron-polling", "nanotron-poll
                                              {"nemo-automodel", "fsdp2-automodel", true}};
 
 /// Framework profile that stands for a word of the schema, mostly the one of its name. `engine` says more
-/// where it names an engine with a profile of its own; Megatron-LM, NeMo and their forks are those before
-/// Transformer Engine up to 2023.
+/// where it names an engine with a profile of its own, and the era which Megatron-LM, NeMo or fork it was.
 std::string_view profile_name(const TruthRow& row) {
   for (const EngineProfile& own : kEngineProfiles) {
     const bool meant = !own.experts_alone || row.n_experts.value_or(0) > 0;
     if (own.engine == row.engine && meant) return own.profile;
   }
   if (row.framework_profile == "hf") return "hf-eager";
-  if (row.framework_profile == "megatron" && before_transformer_engine(row)) return "megatron-2022";
+  if (row.framework_profile == "megatron" && before_transformer_engine(row))
+    return before_fused_accumulation(row) ? "megatron-2022" : "megatron-2023";
   return row.framework_profile;
+}
+
+/// GPU types of which a source says that they ran below their nominal power, and the preset with the limit.
+struct LimitedGpu {
+  std::string_view gpu, preset;
+};
+/// torchao's and torchtitan's runs: 750 of 1,000 W (pytorch/ao pull request 3566).
+constexpr LimitedGpu kLimitedGpus[] = {{"b200", "b200-750w"}};
+
+/// The row's GPU; limits of which nobody says how low they are change nothing.
+std::string_view gpu_of(const TruthRow& row) {
+  for (const LimitedGpu& limited : kLimitedGpus) {
+    if (row.power_limited.value_or(false) && limited.gpu == row.gpu) return limited.preset;
+  }
+  return row.gpu;
 }
 
 /// Words of the schema whose network has another name here.
@@ -135,7 +151,7 @@ const ClusterSpec& RowInterpreter::cluster(const TruthRow& row) {
     throw NoScenario{fmt::format("gpus_per_node is {}", per_node)};
   }
   const ClusterKey key{row.engine,
-                       row.gpu,
+                       std::string{gpu_of(row)},
                        *row.n_gpus,
                        static_cast<int>(per_node),
                        row.node_nic_gbps.value_or(0.0),
@@ -150,9 +166,13 @@ const ClusterSpec& RowInterpreter::cluster(const TruthRow& row) {
 }
 
 const FrameworkProfile& RowInterpreter::framework(const TruthRow& row) {
-  const std::string_view profile = profile_name(row);
-  if (const auto found = frameworks_.find(profile); found != frameworks_.end()) return found->second;
-  return frameworks_.emplace(profile, find_framework(profile)).first->second;
+  ProfileKey key{profile_name(row), before_flash_attention_2(row)};
+  if (const auto found = frameworks_.find(key); found != frameworks_.end()) return found->second;
+  const auto& [name, first_generation] = key;
+  FrameworkProfile profile = find_framework(name);
+  if (first_generation && profile.attention_library == AttentionLibrary::FlashAttention2)
+    profile.attention_library = AttentionLibrary::FlashAttention1;
+  return frameworks_.emplace(std::move(key), std::move(profile)).first->second;
 }
 
 RowScenario RowInterpreter::scenario_of(const TruthRow& row) {

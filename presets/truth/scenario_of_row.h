@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <variant>
 
 #include "costmodel/spec/scenario.h"
@@ -29,12 +30,14 @@ class RowInterpreter {
  private:
   /// Engine, GPU, GPUs, GPUs per node, Gbit/s per node, network.
   using ClusterKey = std::tuple<std::string, std::string, std::int64_t, int, double, std::string>;
+  /// Profile, with FlashAttention's first generation in place of the second.
+  using ProfileKey = std::pair<std::string, bool>;
   [[nodiscard]] const costmodel::ClusterSpec& cluster(const TruthRow& row);
   [[nodiscard]] const costmodel::FrameworkProfile& framework(const TruthRow& row);
 
   std::map<std::string, GpuPreset, std::less<>> gpus_;
   std::map<ClusterKey, costmodel::ClusterSpec> clusters_;
-  std::map<std::string, costmodel::FrameworkProfile, std::less<>> frameworks_;
+  std::map<ProfileKey, costmodel::FrameworkProfile> frameworks_;
 };
 
 }  // namespace hexaplan::presets

@@ -29,7 +29,7 @@ CURVES = {  # file: (system in the table, presets it holds for, architecture, GB
     "a100": ("a100_sxm", ["a100-80-sxm", "a100-40-sxm"], "ampere", 300),
     "h100": ("h100_sxm", ["h100-80-sxm", "h100-96-hbm2e"], "hopper", 450),
     "h200": ("h200_sxm", ["h200"], "hopper", 450),
-    "b200": ("b200_sxm", ["b200"], "blackwell", 900),
+    "b200": ("b200_sxm", ["b200", "b200-750w"], "blackwell", 900),
     "b300": ("b300_sxm", ["b300"], "blackwell", 900),
     "gb200": ("gb200", ["gb200"], "blackwell", 900),
     "gb300": ("gb300", ["gb300"], "blackwell", 900),

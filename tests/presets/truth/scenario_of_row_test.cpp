@@ -91,10 +91,12 @@ TEST(scenario_of_row, the_engine_and_its_time_choose_the_profile) {
   for (const Case& c :
        {Case{"nanotron", "nanotron-polling", "2024-12", "nanotron-polling"},
         Case{"nanotron", "nanotron", "2024-12", "nanotron"},
-        Case{"megatron", "megatron-core", "2023", "megatron-2022"},
+        Case{"megatron", "megatron-core", "2022-08", "megatron-2022"},
+        Case{"megatron", "megatron-core", "2023", "megatron-2023"},
         Case{"megatron", "megatron-core", "24.07", "megatron"},
         Case{"megatron", "megatron-core", "mlperf-v4.0", "megatron"},
-        Case{"megatron", "megatron-lm", "2024-10", "megatron-2022"},
+        Case{"megatron", "megatron-lm", "2021-04", "megatron-2022"},
+        Case{"megatron", "megatron-lm", "2024-10", "megatron-2023"},
         Case{"megatron", "megatron-lm", "2026", "megatron"},
         Case{"megatron", "an engine of tomorrow", "", "megatron"},
         Case{"megatron", "aleph-alpha-scaling", "2023-11", "megatron-aleph-alpha"},
@@ -104,6 +106,35 @@ TEST(scenario_of_row, the_engine_and_its_time_choose_the_profile) {
     TruthRow row = plain_row();
     row.framework_profile = c.profile, row.engine = c.engine, row.engine_era = c.era;
     EXPECT_EQ(scenario_of(row).framework.name, c.expected) << c.engine << ' ' << c.era;
+  }
+}
+
+TEST(scenario_of_row, a_gpu_below_its_power_is_the_one_with_the_limit) {
+  TruthRow row = plain_row();
+  row.gpu = "b200";
+  EXPECT_EQ(scenario_of(row).cluster.gpu.name, "b200");
+  row.power_limited = true;
+  EXPECT_EQ(scenario_of(row).cluster.gpu.name, "b200-750w");
+  row.gpu = "h200";
+  EXPECT_EQ(scenario_of(row).cluster.gpu.name, "h200") << "nobody says how low";
+}
+
+TEST(scenario_of_row, the_era_chooses_the_generation_of_flash_attention) {
+  using costmodel::AttentionLibrary;
+  struct Case {
+    const char *profile, *engine, *era;
+    AttentionLibrary expected;
+  };
+  for (const Case& c : {Case{"ddp", "flash-attention-training", "2022", AttentionLibrary::FlashAttention1},
+                        Case{"fsdp1", "llm-foundry", "2023", AttentionLibrary::FlashAttention1},
+                        Case{"fsdp1", "fms-fsdp", "2024", AttentionLibrary::FlashAttention2},
+                        Case{"fsdp1", "an engine of tomorrow", "", AttentionLibrary::FlashAttention2},
+                        Case{"other", "internevo", "2023-11", AttentionLibrary::FlashAttention2},
+                        Case{"megatron", "megatron-lm", "2022-05", AttentionLibrary::FlashAttention1},
+                        Case{"megatron", "megatron-lm", "2026", AttentionLibrary::Vendor}}) {
+    TruthRow row = plain_row();
+    row.framework_profile = c.profile, row.engine = c.engine, row.engine_era = c.era;
+    EXPECT_EQ(scenario_of(row).framework.attention_library, c.expected) << c.engine << ' ' << c.era;
   }
 }
 
@@ -229,6 +260,10 @@ TEST(scenario_of_row, gradients_that_a_row_does_not_state) {
   row.grad_dtype = "unknown";
   EXPECT_EQ(scenario_of(row).recipe.gradient_dtype, DType::Bf16);
   row.zero = "0";
+  EXPECT_EQ(scenario_of(row).recipe.gradient_dtype, std::nullopt);
+  row.precision_norm = "fp16", row.params_dtype = "fp16";
+  EXPECT_EQ(scenario_of(row).recipe.gradient_dtype, DType::Fp16) << "Megatron-LM sums in fp32 in bf16 alone";
+  row.framework_profile = "other";
   EXPECT_EQ(scenario_of(row).recipe.gradient_dtype, std::nullopt);
 }
 
