@@ -26,8 +26,8 @@ constexpr double kLegendLine = 20;
 constexpr double kStageLetter = 6.6;  // pixels, of text of 12
 constexpr std::string_view kStageLimit = "#d55e00";
 
-/// Okabe and Ito's palette (https://jfly.uni-koeln.de/color/) with a brown and a grey beside it; ink: the one
-/// of black and white that is readable on it.
+/// Okabe and Ito's palette (https://jfly.uni-koeln.de/color/) with a brown and two greys beside it; ink: the
+/// one of black and white that is readable on it.
 struct Fill {
   std::string_view colour, ink;
 };
@@ -40,6 +40,7 @@ constexpr std::array<Fill, costmodel::kTensorKinds> kKindFills{{
     {"#cc79a7", "#000000"},  // transient
     {"#8c510a", "#ffffff"},  // communication
     {"#8a8a8a", "#000000"},  // overhead
+    {"#d0d0d0", "#000000"},  // cached
 }};
 
 /// Scale of the memory chart.

@@ -51,12 +51,12 @@ double sum_of(const LedgerNode& node) {
   return sum;
 }
 
-/// What the kind holds beyond its tensors: the allocator's for overhead; for the others what the schedule,
-/// task by task, holds more or less than the tensors of one instant.
+/// What the kind holds beyond its tensors: the allocator's where it is cached; for the others what the
+/// schedule, task by task, holds more or less than the tensors of one instant.
 void append_rest(LedgerNode& kind, double rest) {
   constexpr double kRounding = 0.5;  // bytes; sums of doubles
   if (rest < kRounding && rest > -kRounding) return;
-  const bool allocator = kind.kind == costmodel::TensorKind::Overhead;
+  const bool allocator = kind.kind == costmodel::TensorKind::Cached;
   kind.children.push_back(
       {.name = allocator ? "reserved by the allocator, not in use" : "by the order of the schedule",
        .kind = kind.kind,
@@ -88,7 +88,7 @@ LedgerNode ledger_tree(const costmodel::TensorLedger& ledger, costmodel::Instant
                        const costmodel::StageMemory& stage) {
   if (instant == stage.instant) return ledger_tree(ledger, instant, stage.on_device());
   costmodel::MemoryBreakdown device = costmodel::sum_alive(ledger, instant);
-  device.overhead += stage.device - device.total();
+  device.cached += stage.device - device.total();
   return ledger_tree(ledger, instant, device);
 }
 

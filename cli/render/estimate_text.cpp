@@ -81,7 +81,7 @@ std::vector<std::size_t> shown_stages(const Estimate& e) {
 
 /// By TensorKind, as narrow as columns must be.
 constexpr std::array<std::string_view, costmodel::kTensorKinds> kKindColumns{
-    "param", "grad", "optim", "activ", "logits", "trans", "comm", "other"};
+    "param", "grad", "optim", "activ", "logits", "trans", "comm", "other", "cached"};
 
 std::string memory_by_stage(const Estimate& e, const TextStyle& style) {
   std::vector<std::vector<std::string>> rows{{"stage"}};
@@ -130,7 +130,16 @@ std::string runs_in(const StageMemory& stage) {
   return fmt::format("; runs in {}, the rest is cached", format_binary(stage.needed));
 }
 
-std::string memory_by_kind(const Estimate& e, const TextStyle& style) {
+/// What "cached" means, where it is a part worth a word.
+std::string cached_line(const StageMemory& stage, const costmodel::FrameworkProfile& framework) {
+  if (stage.on_device().cached < stage.device * 0.05) return "";
+  const bool flat = framework.flat_optimizer_buffers && stage.instant == costmodel::kOptimizer;
+  return fmt::format("  cached: reserved by the caching allocator and not allocated{}\n",
+                     flat ? "; the step's flat buffers do not fit into what freed activations left" : "");
+}
+
+std::string memory_by_kind(const Estimate& e, const costmodel::FrameworkProfile& framework,
+                           const TextStyle& style) {
   std::vector<Part> parts;
   const StageMemory& stage = e.peak();
   const costmodel::MemoryBreakdown kinds = stage.on_device();
@@ -143,7 +152,8 @@ std::string memory_by_kind(const Estimate& e, const TextStyle& style) {
          fmt::format("  90 % interval {} {} {}; allocated {}, reserved {}{}\n",
                      format_binary(Bytes{e.memory_bytes.low}), style.dash(),
                      format_binary(Bytes{e.memory_bytes.high}), format_binary(stage.allocated),
-                     format_binary(stage.reserved), runs_in(stage));
+                     format_binary(stage.reserved), runs_in(stage)) +
+         cached_line(stage, framework);
 }
 
 std::string simulated_allocator(const EstimateReport& report, const TextStyle& style) {
@@ -306,8 +316,9 @@ std::string estimate_text(const EstimateReport& report, const TextStyle& style) 
       heading(report.question, report.parameters, report.estimate, style) + verdict(report, style);
   if (!report.priced()) return text;
   const Estimate& e = report.estimate;
-  text += memory_by_stage(e, style) + memory_by_kind(e, style) + host_memory(report) +
-          simulated_allocator(report, style) + time_by_cause(e, style) + throughput(report, style) +
+  text += memory_by_stage(e, style) + memory_by_kind(e, report.question.scenario.framework, style) +
+          host_memory(report) + simulated_allocator(report, style) + time_by_cause(e, style) +
+          throughput(report, style) +
           not_modelled_text(costmodel::not_modelled(report.question.scenario), style) +
           calibration(report, style) + published(report, style);
   if (report.explanation) text += explanation(*report.explanation, style);

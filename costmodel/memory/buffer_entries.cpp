@@ -2,6 +2,7 @@
 
 #include "costmodel/memory/explicit_entries.h"
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/spec/shard_sizes.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -11,13 +12,15 @@ class BufferAppender {
   BufferAppender(const Scenario& sc, TensorLedger& out)
       : sc_{sc},
         f_{sc.framework},
+        sizes_{shard_sizes(sc)},
         gathered_{gathered_dtype(sc)},
         reduced_{reduced_gradient_dtype(sc)},
         out_{out} {}
 
   void buckets(const StageElements& elements) {
     if (sc_.layout.dp * sc_.layout.cp == 1 || f_.contiguous_gradient_buffer) return;
-    const double bucket = f_.gradient_bucket_elements + f_.gradient_bucket_per_rank * sc_.layout.dp;
+    if (f_.whole_gradient_bucket) return whole_buckets();
+    const double bucket = sizes_.reduce_bucket + f_.gradient_bucket_per_rank * sc_.layout.dp;
     add("gradient.bucket", TensorKind::Transient, reduced_, std::min(bucket, elements.trained),
         kBackward | kOptimizer);
     add("parameter.gather_bucket", TensorKind::Transient, gathered_,
@@ -25,13 +28,49 @@ class BufferAppender {
         kOptimizer);
   }
 
+  /// DeepSpeed allocates them whole, whatever they hold: ZeRO-3 when it is made (runtime/zero/stage3.py
+  /// initialize_optimizer_states' end), ZeRO-1 and 2 when a backward begins (stage_1_and_2.py setup_buckets,
+  /// _release_ipg_buffers); without ZeRO its engine flattens gradients as they are.
+  void whole_buckets() {
+    const int stage = sc_.layout.sharding.stage;
+    if (stage == 0) return;
+    const bool doubled = stage < 3 && overlaps_gradients(sc_);
+    add("gradient.bucket", TensorKind::Transient, reduced_, sizes_.reduce_bucket * (doubled ? 2 : 1),
+        stage >= 3 ? kAlways : kHeadBackward | kBackward);
+  }
+
+  /// Of the module that runs, of those fetched ahead, of the last layers until their backward, and between a
+  /// layer's second forward and its backward; gradients of a bucket once more, flat, while it is reduced
+  /// (runtime/comm/coalesced_collectives.py reduce_scatter_coalesced).
+  void gathered_by_module(const StageElements& elements) {
+    const double inner = elements.gathered_layers, module = elements.largest_module;
+    const double kept = kept_for_backward(sc_, inner, elements.gathered_head);
+    const double rerun = sc_.recipe.recompute.of_layers()
+                             ? kept_for_rerun(sc_, elements.largest_gathered) * elements.largest_gathered
+                             : 0;
+    const double ahead = std::min(fetched_ahead(sizes_, module), inner);
+    add("parameter.gathered", TensorKind::Transient, gathered_, std::max(module, kept), kForward);
+    add("parameter.gathered", TensorKind::Transient, gathered_, std::max({module, kept, rerun}), kBackward);
+    add("parameter.prefetched", TensorKind::Transient, gathered_, ahead, kForward | kBackward);
+    add("parameter.gathered", TensorKind::Transient, gathered_, elements.gathered_head + kept,
+        kLoss | kHeadBackward);
+    add("parameter.persistent", TensorKind::Parameter, gathered_, elements.persistent, kAlways);
+    if (elements.largest_reduced > 0)
+      add("gradient.unsharded", TensorKind::Transient, gathered_, module, kBackward);
+    add("gradient.unsharded", TensorKind::Transient, reduced_,
+        std::min(sizes_.reduce_bucket, elements.trained), kBackward);
+    if (!trains_adapters(sc_.recipe))
+      add("gradient.unsharded", TensorKind::Transient, reduced_, elements.head, kHeadBackward);
+  }
+
   /// ZeRO-3: parameters of the running layer and of those prefetched, and the gradient of the running one.
   void gathered(const StageElements& elements) {
     if (!gathers_layers(sc_) || sc_.layout.shard_ranks() == 1) return;
+    if (f_.gathers_by_module) return gathered_by_module(elements);
     const double inner = elements.gathered_layers;
     const double running = (1 + f_.gather_prefetch_layers) * elements.largest_gathered;
     const bool stays = !f_.reshard_after_forward || sc_.layout.sharding.stage < 3;
-    const double layers = stays ? inner : std::max(running, std::min(inner, f_.gather_live_elements));
+    const double layers = stays ? inner : running;
     const bool root = f_.gather_ends_for_whole_step;
     const double ends = root ? elements.head + elements.embedding : 0;
     add("parameter.gathered", TensorKind::Transient, gathered_, layers + ends, kForward | kBackward);
@@ -128,7 +167,10 @@ class BufferAppender {
   void optimizer(const StageElements& elements) {
     const double cut = sc_.layout.sharding.stage >= 1 ? sc_.layout.shard_ranks() : 1;
     const double trained = widens_gradients(sc_) ? elements.trained / cut : 0;
-    add("optimizer.temporaries", TensorKind::Transient, DType::Int8, trained * f_.optimizer_transient_bytes,
+    const double at_a_time = sc_.layout.sharding.stage >= 3 && sizes_.update_group > 0
+                                 ? std::min(trained, sizes_.update_group)
+                                 : trained;
+    add("optimizer.temporaries", TensorKind::Transient, DType::Int8, at_a_time * f_.optimizer_transient_bytes,
         kOptimizer);
     const bool gathers = cut > 1 && sc_.layout.sharding.stage < 3 && f_.flat_gather_copies > 0;
     add("parameter.flat_gather", TensorKind::Transient, gathered_,
@@ -150,6 +192,7 @@ class BufferAppender {
 
   const Scenario& sc_;
   const FrameworkProfile& f_;
+  ShardSizes sizes_;
   DType gathered_, reduced_;  // in which parameters and gradients travel
   TensorLedger& out_;
 };

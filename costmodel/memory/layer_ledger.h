@@ -54,6 +54,20 @@ struct StateTypes {
 [[nodiscard]] constexpr int gradients_cut_from(const Scenario& scenario) {
   return scenario.framework.shard_gradients_from_stage_2 ? 2 : 3;
 }
+/// Gradients are reduced in every micro-batch: from ZeRO-2 on a rank keeps no more than its shard
+/// (arXiv:1910.02054 §5.2), in frameworks that cut gradients then.
+[[nodiscard]] constexpr bool reduces_every_pass(const Scenario& scenario) {
+  return scenario.layout.sharding.stage >= gradients_cut_from(scenario);
+}
+/// Gradients are reduced beside the backward: as the recipe says, else as the profile does, which says
+/// whether sharding ends it.
+[[nodiscard]] constexpr bool overlaps_gradients(const Scenario& scenario) {
+  const FrameworkProfile& f = scenario.framework;
+  const bool usual = f.gradient_overlap != GradientOverlap::None &&
+                     !(f.gradient_overlap == GradientOverlap::WhileWhole && reduces_every_pass(scenario)) &&
+                     !(scenario.layout.sharding.stage >= 1 && f.sharding_ends_overlap);
+  return scenario.recipe.execution.data_overlap.value_or(usual);
+}
 
 /// True where activations, and with them messages and gradients, have 32 bits: nothing is cast.
 [[nodiscard]] constexpr bool trains_in_fp32(const Scenario& scenario) {
@@ -106,12 +120,15 @@ struct StageElements {
   double largest_layer = 0;
   // Of sharded layers once they are gathered, in elements of the gather's type: 4-bit weights count less.
   double gathered_layers = 0, largest_gathered = 0;
+  double largest_module = 0;   // … of one linear layer
+  double persistent = 0;       // … of tensors that stay whole (stays_whole)
   double trained = 0;          // what has gradients
   double largest_reduced = 0;  // of one sharded layer: what its unit reduces
   double embedding = 0;
   double head = 0;
   double distinct_matrices = 0;  // one of every weight shape in the stage's layers (of experts: one expert's)
   double head_matrix = 0;
+  double gathered_head = 0;  // … of the head, without what stays whole
 };
 
 /// What lies outside the framework's allocator.

@@ -24,6 +24,7 @@ inline constexpr std::array<MemoryKind, kTensorKinds> kMemoryKinds{{
     {TensorKind::Transient, "transient", "transient"},
     {TensorKind::Communication, "communication", "communication"},
     {TensorKind::Overhead, "overhead", "overhead"},
+    {TensorKind::Cached, "cached", "cached"},
 }};
 static_assert(
     [] {

@@ -7,6 +7,7 @@
 #include "costmodel/memory/flat_units.h"
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/parameters/trained_elements.h"
+#include "costmodel/spec/shard_sizes.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -34,10 +35,20 @@ double distinct_matrices(const Scenario& sc, const std::vector<ParameterTensor>&
 
 /// Elements of one layer on one rank that have gradients, that its unit reduces when sharded, and those of
 /// the gather's type that take the room of the gathered layer: adapters come to the base's, which 4 bits make
-/// smaller.
+/// smaller. Tensors that stay whole are not gathered.
 struct LayerElements {
-  double trained = 0, reduced = 0, gathered = 0;
+  double trained = 0, reduced = 0, gathered = 0, largest_module = 0, persistent = 0;
 };
+
+/// Elements of `tensors` that stay whole.
+double persistent_elements(const Scenario& sc, const std::vector<ParameterTensor>& tensors) {
+  double sum = 0;
+  for (const ParameterTensor& tensor : tensors) {
+    if (stays_whole(sc, elements_of_module(tensor)))
+      sum += static_cast<double>(elements_on_rank(tensor, sc.model, sc.layout, sc.framework.vocab_multiple));
+  }
+  return sum;
+}
 LayerElements layer_elements(const Scenario& sc, const std::vector<ParameterTensor>& tensors) {
   LayerElements sum;
   const TrainedElements trained_elements{sc, tensors, true};
@@ -49,9 +60,13 @@ LayerElements layer_elements(const Scenario& sc, const std::vector<ParameterTens
     const bool quantised = is_stored_in_4_bits(sc, tensor, true);
     sum.trained += trained;
     sum.reduced += trained + (reduces_frozen_weights(sc) ? elements : 0);
-    sum.gathered += quantised ? elements * (nf4_bytes_per_element(sc.recipe) / gather_type) : elements;
     sum.gathered += trains_adapters(sc.recipe) ? trained : 0;
+    if (stays_whole(sc, elements_of_module(tensor))) continue;
+    const double type = quantised ? nf4_bytes_per_element(sc.recipe) / gather_type : 1;
+    sum.gathered += elements * type;
+    sum.largest_module = std::max(sum.largest_module, elements_of_module(tensor) * type);
   }
+  sum.persistent = persistent_elements(sc, tensors);
   return sum;
 }
 
@@ -72,10 +87,12 @@ ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLay
     const auto tensors = layer_parameters(sc.model, layer_class_at(sc.model, static_cast<int>(c)));
     classes_[c].elements = elements_before_sharding(sc, tensors);
     classes_[c].distinct_matrices = distinct_matrices(sc, tensors);
-    const auto [trained, reduced, gathered] = layer_elements(sc, tensors);
-    classes_[c].trained = trained;
-    classes_[c].reduced = reduced;
-    classes_[c].gathered = gathered;
+    const LayerElements of_layer = layer_elements(sc, tensors);
+    classes_[c].trained = of_layer.trained;
+    classes_[c].reduced = of_layer.reduced;
+    classes_[c].gathered = of_layer.gathered;
+    classes_[c].largest_module = of_layer.largest_module;
+    classes_[c].persistent = of_layer.persistent;
     append_state_entries(sc, tensors, static_cast<int>(c), 1, classes_[c].states.ledger);
     classes_[c].offloaded = offloaded_bytes(sc, tensors, static_cast<int>(c));
     if (sc.framework.explicit_step)
@@ -85,11 +102,13 @@ ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLay
   std::vector<ParameterTensor> ends;
   append_embedding_parameters(sc.model, ends);
   embedding_elements_ = elements_before_sharding(sc, ends);
+  persistent_embedding_ = persistent_elements(sc, ends);
   append_state_entries(sc, ends, -1, 1, embedding_.ledger);
   offloaded_embedding_ = offloaded_bytes(sc, ends, -1);
   ends.clear();
   append_last_stage_parameters(sc, ends);
   head_elements_ = elements_before_sharding(sc, ends);
+  persistent_head_ = persistent_elements(sc, ends);
   append_state_entries(sc, ends, -1, 1, head_.ledger);
   offloaded_head_ = offloaded_bytes(sc, ends, -1);
   if (sc.framework.explicit_step) {
@@ -123,11 +142,15 @@ StageElements ParameterMemory::elements_of(const StagePlan& stage) const {
     elements.largest_reduced = std::max(elements.largest_reduced, classes_[c].reduced);
     elements.gathered_layers += stage.layers[c] * classes_[c].gathered;
     elements.largest_gathered = std::max(elements.largest_gathered, classes_[c].gathered);
+    elements.largest_module = std::max(elements.largest_module, classes_[c].largest_module);
+    elements.persistent += stage.layers[c] * classes_[c].persistent;
     elements.distinct_matrices = std::max(elements.distinct_matrices, classes_[c].distinct_matrices);
   }
   elements.embedding = stage.embedding * embedding_elements_;
   elements.head = stage.head * head_elements_;
   elements.head_matrix = stage.head * head_matrix_;
+  elements.gathered_head = stage.head * (head_elements_ - persistent_head_);
+  elements.persistent += stage.embedding * persistent_embedding_ + stage.head * persistent_head_;
   elements.all += elements.embedding + elements.head;
   elements.trained += trains_ends_ ? elements.embedding + elements.head : 0;
   return elements;

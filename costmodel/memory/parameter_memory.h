@@ -44,10 +44,11 @@ class ParameterMemory {
     MemoryLoad load;
   };
   struct ClassPart {
-    double elements = 0;  // of one layer on one rank, before ZeRO
-    double trained = 0;   // … that have gradients
-    double reduced = 0;   // … that its unit reduces when it is sharded
-    double gathered = 0;  // … once gathered, in elements of the gather's type
+    double elements = 0;                        // of one layer on one rank, before ZeRO
+    double trained = 0;                         // … that have gradients
+    double reduced = 0;                         // … that its unit reduces when it is sharded
+    double gathered = 0;                        // … once gathered, in elements of the gather's type
+    double largest_module = 0, persistent = 0;  // StageElements
     double distinct_matrices = 0;
     Part states;      // one layer
     Bytes offloaded;  // … of its states, that the host has
@@ -67,6 +68,7 @@ class ParameterMemory {
   Bytes offloaded_embedding_, offloaded_head_;
   bool trains_ends_;
   double embedding_elements_ = 0, head_elements_ = 0, head_matrix_ = 0;
+  double persistent_embedding_ = 0, persistent_head_ = 0;
 };
 
 }  // namespace hexaplan::costmodel

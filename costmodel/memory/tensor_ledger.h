@@ -20,8 +20,9 @@ enum class TensorKind : std::uint8_t {
   Transient,
   Communication,
   Overhead,
+  Cached,  // reserved by the caching allocator, no tensor: of a peak, never of a ledger
 };
-inline constexpr int kTensorKinds = 8;
+inline constexpr int kTensorKinds = 9;
 
 /// Instants of a step at which a rank's memory can peak. A tensor is alive at a set of them.
 enum Instant : std::uint8_t {
@@ -63,7 +64,7 @@ using TensorLedger = std::vector<TensorEntry>;
 [[nodiscard]] Bytes size_of(const TensorLedger& ledger);
 
 struct MemoryBreakdown {
-  Bytes parameters, gradients, optimizer, activations, logits, transient, communication, overhead;
+  Bytes parameters, gradients, optimizer, activations, logits, transient, communication, overhead, cached;
   friend bool operator==(const MemoryBreakdown&, const MemoryBreakdown&) = default;
 
   [[nodiscard]] constexpr Bytes& of(TensorKind kind);
@@ -73,12 +74,12 @@ struct MemoryBreakdown {
   [[nodiscard]] constexpr Bytes allocated() const {
     return parameters + gradients + optimizer + activations + logits + transient;
   }
-  [[nodiscard]] constexpr Bytes total() const { return allocated() + communication + overhead; }
+  [[nodiscard]] constexpr Bytes total() const { return allocated() + communication + overhead + cached; }
 };
 inline constexpr std::array<Bytes MemoryBreakdown::*, kTensorKinds> kBreakdownMembers = {
     &MemoryBreakdown::parameters,    &MemoryBreakdown::gradients, &MemoryBreakdown::optimizer,
     &MemoryBreakdown::activations,   &MemoryBreakdown::logits,    &MemoryBreakdown::transient,
-    &MemoryBreakdown::communication, &MemoryBreakdown::overhead};  // by TensorKind
+    &MemoryBreakdown::communication, &MemoryBreakdown::overhead,  &MemoryBreakdown::cached};  // by TensorKind
 constexpr Bytes& MemoryBreakdown::of(TensorKind kind) {
   return this->*kBreakdownMembers[static_cast<std::size_t>(kind)];
 }

@@ -67,6 +67,10 @@ void append_mtp_parameters(const ModelSpec& model, std::vector<ParameterTensor>&
 /// Elements of `tensor` on one rank: cut over tp, ep, etp; vocabulary padded. Uneven cuts round up.
 [[nodiscard]] std::int64_t elements_on_rank(const ParameterTensor& tensor, const ModelSpec& model,
                                             const Layout& layout, std::int64_t vocab_multiple);
+/// Elements of one parameter of the framework's modules, unsharded: of one linear layer, one expert.
+[[nodiscard]] constexpr double elements_of_module(const ParameterTensor& t) {
+  return static_cast<double>(t.rows * t.cols) / t.parts;
+}
 /// True for tensors whose replicas are counted over expert_data() instead of dp·cp.
 [[nodiscard]] constexpr bool is_expert(const ParameterTensor& t) {
   return t.cut >= Cut::ExpertColumn;

@@ -27,6 +27,13 @@ struct KnobRow {
 bool offloads(const Scenario& s, OffloadTarget target) {
   return (s.recipe.offload & target) != 0;
 }
+/// Sizes by which parameters are gathered and shards updated are said, and nothing is gathered layer by
+/// layer.
+bool sizes_in_vain(const Scenario& s) {
+  ZeroSizes sizes = s.recipe.sizes;
+  sizes.reduce_bucket.reset();
+  return sizes != ZeroSizes{} && s.layout.sharding.stage < 3;
+}
 bool offloads_states(const Scenario& s) {
   return offloads(s, kOffloadOptimizer) || offloads(s, kOffloadParameters);
 }
@@ -244,6 +251,7 @@ constexpr KnobRow kWithoutEffect[] = {
      [](const Scenario& s) { return s.layout.sharding.quantized_weights && !zero_plus_plus_applies(s); },
      "ZeRO++ works on ZeRO-3"},
     {"qgz",
+    {"sizes of gathers and updates", sizes_in_vain, "ZeRO-3 alone gathers and updates piece by piece"},
      [](const Scenario& s) { return s.layout.sharding.quantized_gradients && !zero_plus_plus_applies(s); },
      "ZeRO++ works on ZeRO-3"},
     {"shard", [](const Scenario& s) { return s.layout.sharding.group > 0 && s.layout.sharding.stage == 0; },

@@ -372,7 +372,8 @@ void CallRecorder::list_states() {
   if (plan.head > 0) list_part(parameters_.head_states(), plan.head, fresh_head_, made_head_);
   for (const TensorEntry& entry : parameters_.buffers(sc_, plan)) {
     Blocks row = blocks_of(entry, 1);
-    if (entry.name == "parameter.gathered") {
+    if (entry.name == "parameter.prefetched") row.stream = kGathers;
+    if (entry.name == "parameter.gathered" && !sc_.framework.gathers_by_module) {
       // The running layer's parameters are the stream's that computes; the next ones arrive in their own.
       const double ahead = sc_.framework.gather_prefetch_layers / (1 + sc_.framework.gather_prefetch_layers);
       Blocks next = row;

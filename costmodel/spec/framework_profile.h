@@ -160,6 +160,8 @@ struct FrameworkAbilities {
   std::uint8_t partial_offload = 0b1111;
   /// Adafactor takes a step on a rank's shard.
   bool factored_shards = true;
+  /// The recipe can say the sizes by which ZeRO moves and holds parameters (ZeroSizes).
+  bool zero_sizes = false;
   /// Types in which AdamW's moments can be kept where the recipe says so: bits by DType.
   std::uint16_t moments = 0;
   /// Types in which gradients can be accumulated: bits by DType.
@@ -246,10 +248,21 @@ struct FrameworkProfile {
   bool replicas_keep_buckets = false;
   bool gradients_view_buckets = false;  // … and gradients are views of them (gradient_as_bucket_view)
   double gather_prefetch_layers = 1;    // ZeRO-3/FSDP: unsharded layers alive beside the current one
-  double gather_live_elements = 0;      // … at least so many elements (DeepSpeed max_live_parameters)
-  double gather_bucket_elements = 0;    // DeepSpeed all-gather bucket
-  DType gather_dtype = DType::Bf16;     // parameters travel in it
-  DType reduce_dtype = DType::Fp32;     // gradients travel in it, unless the recipe says otherwise
+  /// Every module gathers its own parameters when it runs and frees those that no module needs soon
+  /// (DeepSpeed); false: a layer at a time. The sizes stand in the profile in place of a number of layers.
+  bool gathers_by_module = false;
+  double gather_prefetch_elements = 0;    // … fetched ahead (stage3_prefetch_bucket_size)
+  double gather_live_elements = 0;        // … until so many are gathered (stage3_max_live_parameters)
+  double gather_reuse_elements = 0;       // … kept when needed within so many (stage3_max_reuse_distance)
+  double gather_persistent_elements = 0;  // … never freed where smaller (stage3_param_persistence_threshold)
+  /// ZeRO-3: elements of a rank's shard that are updated at a time (sub_group_size); 0: all.
+  double update_group_elements = 0;
+  /// The bucket of the reduction is one tensor of its whole size: for good under ZeRO-3, in backward passes
+  /// below, where it is doubled when reductions overlap.
+  bool whole_gradient_bucket = false;
+  double gather_bucket_elements = 0;  // DeepSpeed all-gather bucket
+  DType gather_dtype = DType::Bf16;   // parameters travel in it
+  DType reduce_dtype = DType::Fp32;   // gradients travel in it, unless the recipe says otherwise
   /// … whatever the recipe says of theirs: 16-bit gradients are widened for the reduction.
   bool reduces_in_fp32 = false;
   /// False: ZeRO-3 keeps gathered parameters until backward (ZeRO-2 traffic).
@@ -308,6 +321,9 @@ struct FrameworkProfile {
   double narrow_optimizer_passes_bytes = 0;
   /// … per parameter before ZeRO's cut: norm, clipping, clearing of all gradients.
   double whole_gradient_passes_bytes = 0;
+  /// SGD with momentum is three kernels, each of which reads and writes its tensors (torch.optim.SGD's
+  /// foreach); false: one.
+  bool foreach_sgd = false;
 
   // --- communication ---
   GradientOverlap gradient_overlap = GradientOverlap::Backward;

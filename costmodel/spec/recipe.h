@@ -121,6 +121,18 @@ struct Execution {
   friend bool operator==(const Execution&, const Execution&) = default;
 };
 
+/// Sizes by which ZeRO moves and holds parameters and gradients, in elements. Unset: the framework profile's
+/// (deepspeedai/DeepSpeed deepspeed/runtime/zero/config.py has a key for each).
+struct ZeroSizes {
+  std::optional<std::int64_t> reduce_bucket;  // gradients of one reduction
+  std::optional<std::int64_t> prefetch;       // parameters gathered ahead of the module that runs
+  std::optional<std::int64_t> live;           // gathered at a time, beyond which nothing is fetched ahead
+  std::optional<std::int64_t> reuse;          // what runs again within so many parameters stays gathered
+  std::optional<std::int64_t> persistent;     // smaller tensors stay whole on every rank
+  std::optional<std::int64_t> update_group;   // of a rank's shard, updated at a time
+  friend bool operator==(const ZeroSizes&, const ZeroSizes&) = default;
+};
+
 /// Everything about a training step that is neither the model, nor the machines, nor the layout.
 struct Recipe {
   std::int64_t sequence = 0;      // tokens
@@ -151,6 +163,7 @@ struct Recipe {
   double offload_fraction = 1;
   /// Layers per stage whose activations are offloaded (Megatron-LM --cpu-offloading-num-layers); 0 = all.
   int offload_layers = 0;
+  ZeroSizes sizes;
   MoeRouting routing;
   Execution execution;
   std::int64_t tokens = 0;  // training budget, for hours and cost; 0 = not asked

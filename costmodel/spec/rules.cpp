@@ -578,6 +578,14 @@ constexpr std::array kRules{
     Rule{"stage-split-adds-up", RuleScope::Stages, nullptr, explicit_split_adds_up},
     Rule{"chunks-need-stages", RuleScope::Stages, &Layout::vpp, chunks_need_stages},
     Rule{"stages-pair-up", RuleScope::Stages, &Layout::pp, stages_pair_up},
+bool sizes_can_be_said(const Scenario& sc, Reason* why) {
+  if (sc.recipe.sizes == ZeroSizes{} || sc.framework.abilities.zero_sizes) return true;
+  return fails(why, [&] {
+    return Reason{fmt::format("{} has no sizes of ZeRO's buckets and gathers to say", sc.framework.name),
+                  "leave them out, or use framework deepspeed or hf-deepspeed"};
+  });
+}
+
     Rule{"batch-divides", RuleScope::Batch, nullptr, batch_divides},
     Rule{"counts-stay-in-range", RuleScope::Batch, nullptr, counts_stay_in_range},
     Rule{"update-in-backward", RuleScope::Batch, nullptr, in_backward_has_one_microbatch},
@@ -596,6 +604,7 @@ static_assert(std::is_sorted(kRules.begin(), kRules.end(),
                              [](const Rule& a, const Rule& b) { return a.scope < b.scope; }),
               "a search decides by scope and must find the same first rule");
 
+    Rule{"zero-sizes-can-be-said", RuleScope::Grid, nullptr, sizes_can_be_said},
 }  // namespace
 
 std::span<const Rule> layout_rules() {

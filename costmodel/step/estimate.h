@@ -35,10 +35,11 @@ struct StageMemory {
   Bytes idle;    // live tensors between steps
   Bytes host;    // offloaded tensors of the rank, in host memory
   Bytes disk;    // … on the node's disks
-  /// The peak by kind with the allocator's slack counted as overhead, so that the kinds add up to `device`.
+  /// The peak by kind with what the allocator has reserved beside the tensors as cached, so that the kinds
+  /// add up to `device`.
   [[nodiscard]] constexpr MemoryBreakdown on_device() const {
     MemoryBreakdown kinds = at_peak;
-    kinds.overhead += device - at_peak.total();
+    kinds.cached += device - at_peak.total();
     return kinds;
   }
 };

@@ -27,14 +27,6 @@ double pipeline_overlap(const Scenario& sc) {
              : sc.framework.pipeline_overlap;
 }
 
-bool overlaps_gradients(const Scenario& sc) {
-  const GradientOverlap profile = sc.framework.gradient_overlap;
-  const bool usual = profile != GradientOverlap::None &&
-                     !(profile == GradientOverlap::WhileWhole && reduces_every_pass(sc)) &&
-                     !(sc.layout.sharding.stage >= 1 && sc.framework.sharding_ends_overlap);
-  return sc.recipe.execution.data_overlap.value_or(usual);
-}
-
 bool overlaps_parameter_gather(const Scenario& sc) {
   return sc.recipe.execution.data_overlap.value_or(sc.framework.parameter_gather_overlap);
 }

@@ -12,13 +12,6 @@ namespace hexaplan::costmodel {
 [[nodiscard]] bool tensor_backward_overlap(const Scenario& scenario);
 /// Share of the messages between stages that hides while the pipeline is full.
 [[nodiscard]] double pipeline_overlap(const Scenario& scenario);
-/// Gradients are reduced beside the backward (the profile says whether, and whether sharding ends it).
-[[nodiscard]] bool overlaps_gradients(const Scenario& scenario);
-/// Gradients are reduced in every micro-batch: from ZeRO-2 on a rank keeps no more than its shard
-/// (arXiv:1910.02054 §5.2), in frameworks that cut gradients then.
-[[nodiscard]] constexpr bool reduces_every_pass(const Scenario& scenario) {
-  return scenario.layout.sharding.stage >= gradients_cut_from(scenario);
-}
 /// Parameters are gathered beside the forward.
 [[nodiscard]] bool overlaps_parameter_gather(const Scenario& scenario);
 /// Share of the exchanges of tokens between experts that hides.

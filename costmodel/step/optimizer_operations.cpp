@@ -19,6 +19,13 @@ double traffic(const StateTypes& types, const OptimizerTraits& traits) {
   return bytes_per_element(types.gradient) + parameter + states + traits.further_bytes;
 }
 
+/// SGD in three kernels: the moment is scaled, then the gradient is added to it, then it is subtracted from
+/// the parameter. The moment is read twice and written once
+/// more than in one kernel (pytorch/pytorch torch/optim/sgd.py _multi_tensor_sgd, without weight decay).
+double foreach_bytes(const Scenario& sc, const StateTypes& types, Optimizer optimizer) {
+  return optimizer == Optimizer::Sgd && sc.framework.foreach_sgd ? 3 * bytes_per_element(types.moment) : 0;
+}
+
 /// The norms of whole matrices and their updates, of which every rank has a shard (NVIDIA/apex
 /// apex/contrib/optimizers/distributed_fused_lamb.py sums both over its group).
 void append_norms(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
@@ -90,7 +97,8 @@ double updated_elements(const Scenario& sc, const DenseAndExpert& trained) {
 double update_traffic_ratio(const Scenario& sc, Optimizer optimizer) {
   if (optimizer == Optimizer::AdamW) return 1;
   const StateTypes types = state_types(sc);
-  return traffic(types, traits_in(sc, optimizer)) / traffic(types, traits_of(Optimizer::AdamW));
+  return (traffic(types, traits_in(sc, optimizer)) + foreach_bytes(sc, types, optimizer)) /
+         traffic(types, traits_of(Optimizer::AdamW));
 }
 
 void append_update(const Scenario& sc, const StageParameters& parameters, std::vector<Operation>& out) {

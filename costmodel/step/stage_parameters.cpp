@@ -6,6 +6,7 @@
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/parameters/trained_elements.h"
 #include "costmodel/spec/optimizer_traits.h"
+#include "costmodel/spec/shard_sizes.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -50,7 +51,11 @@ StageParameters count(const Scenario& sc, const std::vector<ParameterTensor>& te
     const double element =
         is_stored_in_4_bits(sc, tensor, in_layer) ? nf4_bytes_per_element(sc.recipe) : gathered;
     const bool expert = is_expert(tensor);
-    (expert ? sum.gathered.expert : sum.gathered.dense) += elements * element + adapter * gathered;
+    const bool persistent = stays_whole(sc, elements_of_module(tensor));
+    DenseAndExpert& whole = persistent ? sum.persistent : sum.gathered;
+    (expert ? whole.expert : whole.dense) += elements * element;
+    (expert ? sum.gathered.expert : sum.gathered.dense) += adapter * gathered;
+    sum.modules += persistent ? 0 : std::max(1.0, elements / elements_of_module(tensor));
     if (trained <= 0 && !mixes_frozen) continue;
     (expert ? sum.reduced.expert : sum.reduced.dense) += trained + (mixes_frozen ? elements : 0);
     if (trained <= 0) continue;
@@ -60,7 +65,7 @@ StageParameters count(const Scenario& sc, const std::vector<ParameterTensor>& te
     if (is_orthogonalised(sc.recipe, tensor, in_layer)) sum.matrices += matrices_of(sc, tensor, trained);
   }
   const FrameworkProfile& f = sc.framework;
-  const double bucket = f.gradient_bucket_elements + f.gradient_bucket_per_rank * sc.layout.dp;
+  const double bucket = shard_sizes(sc).reduce_bucket + f.gradient_bucket_per_rank * sc.layout.dp;
   sum.buckets = filled_buckets(sizes, std::max(1.0, bucket));
   return sum;
 }
@@ -99,15 +104,23 @@ StageParameters& StageParameters::operator+=(const StageParameters& other) {
   trained += other.trained;
   reduced += other.reduced;
   gathered += other.gathered;
+  persistent += other.persistent;
   tensors += other.tensors;
+  modules += other.modules;
   buckets += other.buckets;
   matrices += other.matrices;
   return *this;
 }
 
 StageParameters operator*(StageParameters p, double factor) {
-  return {p.trained * factor, p.reduced * factor, p.gathered * factor,
-          p.tensors * factor, p.buckets * factor, p.matrices * factor};
+  return {.trained = p.trained * factor,
+          .reduced = p.reduced * factor,
+          .gathered = p.gathered * factor,
+          .persistent = p.persistent * factor,
+          .tensors = p.tensors * factor,
+          .modules = p.modules * factor,
+          .buckets = p.buckets * factor,
+          .matrices = p.matrices * factor};
 }
 
 ModelParameters::ModelParameters(const Scenario& sc, const std::vector<StagePlan>& stages) {

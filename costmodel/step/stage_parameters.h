@@ -30,10 +30,12 @@ struct OrthogonalisedMatrices {
 
 /// Parameters on one rank before ZeRO.
 struct StageParameters {
-  DenseAndExpert trained;   // elements that have gradients: all, or the adapters
-  DenseAndExpert reduced;   // … that sharded units reduce: more where a flat unit mixes frozen weights in
-  DenseAndExpert gathered;  // bytes of all parameters, in the types in which sharded ones are gathered
-  double tensors = 0;       // how many trained parameters that is to the framework
+  DenseAndExpert trained;     // elements that have gradients: all, or the adapters
+  DenseAndExpert reduced;     // … that sharded units reduce: more where a flat unit mixes frozen weights in
+  DenseAndExpert gathered;    // bytes of all parameters, in the types in which sharded ones are gathered
+  DenseAndExpert persistent;  // … of those that stay gathered between steps, which `gathered` has not
+  double tensors = 0;         // how many trained parameters that is to the framework
+  double modules = 0;         // … that are gathered, one by one where modules gather their own
   double buckets = 0;  // that their gradients fill, one data-parallel collective each  [docs/formulas.md#C8]
   OrthogonalisedMatrices matrices;  // nothing unless the optimizer is Muon
   StageParameters& operator+=(const StageParameters& other);

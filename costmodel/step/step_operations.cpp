@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/spec/shard_sizes.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/execution.h"
 #include "costmodel/step/explicit_operations.h"
@@ -144,6 +145,13 @@ void append_mirror_reduction(const Scenario& sc, const StageParameters& p, std::
                   out);
 }
 
+void append_persistent_gather(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
+  append_both(
+      sc,
+      {.name = "parameter.gather", .pass = Pass::Step, .kind = CollectiveKind::AllGather, .formula = "C9"},
+      Group::Shard, p.persistent * gathered_share(sc), out);
+}
+
 void append_parameter_gather(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
   if (gathers_layers(sc) || sc.layout.sharding.stage < 1) return;
   const double element = bytes_per_element(gathered_dtype(sc));
@@ -179,6 +187,7 @@ void append_unit_reduction(const Scenario& sc, MicrobatchOf which, const StagePa
                 {.name = "gradient.reduce",
                  .pass = Pass::BackwardWeight,
                  .kind = CollectiveKind::ReduceScatter,
+                 .count = sc.framework.gathers_by_module ? p.buckets : 1.0,
                  .formula = "C9"},
                 Group::Shard, p.reduced * bytes_per_reduced_gradient(sc), out);
   }
@@ -191,6 +200,18 @@ void append_unit_reduction(const Scenario& sc, MicrobatchOf which, const StagePa
                    .bytes = p.reduced.dense * bytes_per_reduced_gradient(sc) / sc.layout.shard_ranks(),
                    .formula = "C9"},
                   out);
+}
+
+/// How often a backward gathers what its forward had: less than once where the last layers stay gathered,
+/// more where a recomputed layer is freed between its second forward and its backward.
+double gathered_again(const Scenario& sc, ShardedUnit unit, const StageParameters& p) {
+  if (!sc.framework.gathers_by_module || unit == ShardedUnit::End) return 1;
+  const double layer = p.gathered.all() / bytes_per_element(gathered_dtype(sc));
+  if (layer <= 0) return 1;
+  const double layers = layer * static_cast<double>(sc.model.layers) / sc.layout.pp;
+  const auto head = static_cast<double>(sc.model.vocab * sc.model.hidden);
+  const double freed = sc.recipe.recompute.of_layers() ? 1 - kept_for_rerun(sc, layer) : 0;
+  return 1 - kept_for_backward(sc, layers, head) / layers + freed;
 }
 
 /// Bytes read and written per gradient on its way into the reduction's buffer, or added to those that wait.
@@ -210,12 +231,10 @@ void append_layer_sharding(const Scenario& sc, ShardedUnit unit, MicrobatchOf wh
   const bool stays = unit == ShardedUnit::End && f.gather_ends_for_whole_step;
   const bool reshards = f.reshard_after_forward && z.stage >= 3 && !stays;
   const bool secondary = z.stage >= 3 && z.hpz > 1;
-  // Less than a layer ahead of the host, parameters are gathered one by one.
-  const bool one_by_one = f.gather_prefetch_layers > 0 && f.gather_prefetch_layers < 1;
   Transfer gather{.name = "parameter.gather",
                   .pass = Pass::Forward,
                   .kind = CollectiveKind::AllGather,
-                  .count = one_by_one ? std::max(1.0, p.tensors) : 1.0,
+                  .count = f.gathers_by_module ? std::max(1.0, p.modules) : 1.0,
                   .formula = "C9"};
   append_both(sc, gather, Group::Shard, p.gathered * gathered_share(sc), out);
   gather.pass = Pass::BackwardData;
@@ -225,7 +244,9 @@ void append_layer_sharding(const Scenario& sc, ShardedUnit unit, MicrobatchOf wh
     gather.bytes = p.gathered.all();
     append_transfer(sc, gather, out);
   } else if (reshards) {
-    append_both(sc, gather, Group::Shard, p.gathered * gathered_share(sc), out);
+    const double again = gathered_again(sc, unit, p);
+    gather.count *= again;
+    append_both(sc, gather, Group::Shard, p.gathered * (gathered_share(sc) * again), out);
   }
   append_parameter_loads(sc, p, reshards, out);
   append_unit_reduction(sc, which, p, out);
@@ -281,6 +302,7 @@ std::vector<Operation> step_operations(const Scenario& sc, int stage) {
   append_host_update(sc, parameters, out);
   append_update(sc, parameters, out);
   append_parameter_gather(sc, parameters, out);
+  append_persistent_gather(sc, parameters, out);
   return out;
 }
 

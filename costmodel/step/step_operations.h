@@ -30,6 +30,10 @@ void append_mirror_reduction(const Scenario& scenario, const StageParameters& pa
 /// owner. [docs/formulas.md#C8]
 void append_parameter_gather(const Scenario& scenario, const StageParameters& parameters,
                              std::vector<Operation>& out);
+/// What stays gathered between steps, after the update (deepspeedai/DeepSpeed runtime/zero/stage3.py
+/// _post_step).  [docs/formulas.md#C9]
+void append_persistent_gather(const Scenario& scenario, const StageParameters& parameters,
+                              std::vector<Operation>& out);
 /// What is gathered and reduced together.
 enum class ShardedUnit : std::uint8_t { Layer, End };
 /// Micro-batches differ where gradients wait for the last one.

@@ -6,6 +6,7 @@
 #include "costmodel/compute/operations.h"
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/schedule/replay.h"
+#include "costmodel/spec/shard_sizes.h"
 #include "costmodel/step/execution.h"
 #include "costmodel/step/offload_operations.h"
 #include "costmodel/step/optimizer_operations.h"
@@ -51,6 +52,8 @@ LayerTransfers layer_transfers(const Scenario& sc, ShardedUnit unit, const Stage
                            .gather_again = gathered(Pass::BackwardData),
                            .scatter = total(operations, Pass::BackwardWeight, pricer),
                            .copies = total(operations, Pass::Step, pricer)};
+  const double elements = p.gathered.all() / bytes_per_element(gathered_dtype(sc));
+  transfers.ahead = std::min(1.0, prefetched_layers(sc, elements, p.modules));
   transfers.scatter_before = transfers.scatter, transfers.copies_before = transfers.copies;
   if (gradient_reduction(sc) == GradientReduction::Every) return transfers;
   operations.clear();
@@ -217,6 +220,9 @@ StageTransfers price_transfers(const Scenario& sc, const Calibration& calibratio
     transfers.embedding =
         layer_transfers(sc, ShardedUnit::End, parameters.embedding() * stage.embedding, pricer);
     transfers.head = layer_transfers(sc, ShardedUnit::End, parameters.head() * stage.head, pricer);
+    operations.clear();
+    append_persistent_gather(sc, p, operations);
+    transfers.slices = total(operations, Pass::Step, pricer);
     return transfers;
   }
   std::vector<Operation> reduction, gathering;
@@ -311,7 +317,7 @@ ShardedWait StepCombiner::sharded_layer(const LayerTransfers& transfers, Seconds
     return overlap(compute, transfer, reduces_beside_backward_ ? 1.0 : 0.0, f.overlap_slowdown).exposed;
   };
   // What is not gathered ahead waits for the host to reach it.
-  const double ahead = std::min(1.0, f.gather_prefetch_layers);
+  const double ahead = transfers.ahead;
   const Seconds again_ahead = transfers.gather_again * (f.backward_gather_overlap ? ahead : 0.0);
   const Seconds waiting = transfers.gather_again - again_ahead + beside(again_ahead + scatter, backward);
   return {transfers.gather * (1 - ahead) + beside(transfers.gather * ahead, forward), waiting + copies};
@@ -337,7 +343,7 @@ StepOverheads StepCombiner::overheads(const LayerTotals& layers, const StagePlan
   const ShardedWait wait = by_layer_ ? sharded_wait(layers, stage, transfers) : ShardedWait{};
   return {.pipeline_p2p = messages_,
           .bubble = bubble(stages, slowest, span),
-          .data_parallel = (by_layer_ ? (wait.forward + wait.backward) * microbatches_
+          .data_parallel = (by_layer_ ? (wait.forward + wait.backward) * microbatches_ + transfers.slices
                                       : data_parallel(stages[slowest].totals, transfers)) +
                            transfers.mirror,
           .offload = transfers.gradients_to_host_once +

@@ -98,12 +98,14 @@ struct LayerTotals {
 struct LayerTransfers {
   Seconds gather, gather_again, scatter, copies;
   Seconds scatter_before, copies_before;
+  double ahead = 1;  // share that is gathered ahead of what runs
 };
 /// What one stage does once per step, or per layer, with parameters and gradients; nothing hidden yet.
 struct StageTransfers {
-  Seconds reduction, gathering, slices;  // whole stage; zero where gathered by layer
-  Seconds host;                          // of its collectives, beyond their launch
-  Seconds mirror;                        // DualPipe: gradients of two copies of the model are added up
+  Seconds reduction, gathering;  // whole stage; zero where gathered by layer
+  Seconds slices;                // … what follows the update
+  Seconds host;                  // of its collectives, beyond their launch
+  Seconds mirror;                // DualPipe: gradients of two copies of the model are added up
   double buckets = 1;
   Seconds update;                                    // optimizer and gradient norm, by GPU and CPU
   Seconds gradients_to_host;                         // of an offloaded optimizer, per micro-batch …

@@ -32,7 +32,11 @@ constexpr std::array<MemoryTerm, costmodel::kTensorKinds> kMemoryTerms{{
     {TensorKind::Communication, QT_TRANSLATE_NOOP("Terms", "communication"),
      QT_TRANSLATE_NOOP("Terms", "Buffers of the communicators, outside the framework's allocator."), "M6"},
     {TensorKind::Overhead, QT_TRANSLATE_NOOP("Terms", "overhead"),
-     QT_TRANSLATE_NOOP("Terms", "Device context, libraries and what the caching allocator cannot reuse."),
+     QT_TRANSLATE_NOOP("Terms", "Device context and libraries."), "M6"},
+    {TensorKind::Cached, QT_TRANSLATE_NOOP("Terms", "cached"),
+     QT_TRANSLATE_NOOP(
+         "Terms",
+         "Reserved by the caching allocator, not allocated: what freed tensors left and none takes."),
      "M7"},
 }};
 

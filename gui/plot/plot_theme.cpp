@@ -35,6 +35,7 @@ constexpr std::array<InkRow, kInks> kRows{{
     {Ink::Transient, kPink, kPinkDark, Pattern::Solid},
     {Ink::CommunicationBuffers, kBrown, kBrownDark, Pattern::Crossed},
     {Ink::Overhead, kGrey, kGreyDark, Pattern::Horizontal},
+    {Ink::Cached, kPale, kPaleDark, Pattern::Vertical},
     {Ink::Gemm, kBlue, kBlueDark, Pattern::Solid},
     {Ink::Attention, kSky, kSkyDark, Pattern::Solid},
     {Ink::MemoryBound, kGreen, kGreenDark, Pattern::Solid},

@@ -21,6 +21,7 @@ enum class Ink : std::uint8_t {
   Transient,
   CommunicationBuffers,
   Overhead,
+  Cached,
   // Time.
   Gemm,
   Attention,
@@ -48,7 +49,7 @@ enum class Ink : std::uint8_t {
   Faster,
   NotPredicted,
 };
-inline constexpr int kInks = 31;
+inline constexpr int kInks = 32;
 
 [[nodiscard]] constexpr Ink inkOf(costmodel::TensorKind kind) {
   return static_cast<Ink>(kind);

@@ -125,6 +125,7 @@ void read_abilities(const ValueReader& value, FrameworkAbilities& a) {
   read_names(reader, "recompute", kModeNames, a.recompute);
   read_module_sets(reader, "recompute_modules", a.recompute_modules);
   read_ability(reader, "factored_shards", a.factored_shards);
+  read_ability(reader, "zero_sizes", a.zero_sizes);
   read_names(reader, "schedules", kScheduleNames, a.schedules);
   read_names(reader, "contexts", kContextNames, a.contexts);
   read_names(reader, "moments", kStateDTypeNames, a.moments);
@@ -146,6 +147,7 @@ JsonValue to_json(const FrameworkAbilities& a) {
       {"recompute", names_of_modes(a.recompute)},
       {"recompute_modules", names_of_sets(a.recompute_modules)},
       {"factored_shards", a.factored_shards},
+      {"zero_sizes", a.zero_sizes},
       {"schedules", names_of_bits(a.schedules, costmodel::kScheduleKinds, kScheduleNames)},
       {"contexts", names_of_bits(a.contexts, costmodel::kContextKinds, kContextNames)},
       {"zero_stages", stages_of(a.zero_stages)},

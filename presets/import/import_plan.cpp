@@ -498,7 +498,10 @@ ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view 
   if (reading.gpus_per_node == 0 && reading.nodes > 0 && reading.gpus % reading.nodes == 0)
     reading.gpus_per_node = reading.gpus / reading.nodes;
   plan.request.cluster = settle_cluster(cluster, reading);
-  if (!reading.says_model) reading.named_layers = layers_of_named_model(reading);
+  if (!reading.says_model) {
+    reading.named_layers = layers_of_named_model(reading);
+    reading.named_hidden = hidden_of_named_model(reading);
+  }
   reading = settled(reading, launcher, cluster);
   plan.gpus = reading.gpus;
   if (plan.request.cluster.is_null()) plan.request.cluster = settle_cluster(cluster, reading);

@@ -15,6 +15,9 @@ namespace hexaplan::presets {
 /// Layers of the model that the files name; 0 where no preset is called so.
 [[nodiscard]] std::int64_t layers_of_named_model(const LaunchReading& reading);
 
+/// … and its hidden size.
+[[nodiscard]] std::int64_t hidden_of_named_model(const LaunchReading& reading);
+
 /// The model of a reading as a scenario names it: a preset that is the same in everything the framework's
 /// file can say; else one that has the same memory and time, with what differs in `notes`; else its
 /// dimensions. Null: the file says no model, or too little of it (`notes` says what to add).

@@ -588,6 +588,9 @@ constexpr Gap kGaps[] = {
      "the loss over all logits: TRL 1.16 computes it in chunks (--cross-entropy chunked)"},
     {kAxolotl | kLlamaFactory,
      [](S s) {
+    {kDeepSpeed | kTrainers, [](S s) { return s.recipe.optimizer == costmodel::Optimizer::Sgd; },
+     "SGD's momentum, without which it keeps no moment: optim_args momentum=0.9, or params of DeepSpeed's "
+     "optimizer"},
        return s.recipe.cross_entropy == costmodel::CrossEntropy::Fused ||
               s.recipe.cross_entropy == costmodel::CrossEntropy::Unfused;
      },

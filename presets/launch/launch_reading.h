@@ -55,6 +55,7 @@ struct LaunchReading {
   std::optional<bool> overlap_comm;          // DeepSpeed's
   std::vector<std::string> left_to_trainer;  // settings of DeepSpeed that are "auto"
   std::int64_t named_layers = 0;             // of the model, where its name says them; 0: it does not
+  std::int64_t named_hidden = 0;             // … its hidden size
   std::string strategy;                      // what is sharded, in the framework's word
   std::string stage_text;                    // --pipeline-model-parallel-layout
   std::int64_t virtual_layers = 0, layers_per_stage = 0;

@@ -249,6 +249,21 @@ void read_dropout(V v, R r) {
 // launch_formats().
 constexpr LaunchField kRecipeSettings[] = {
     // The step.
+// DeepSpeed's sizes, in elements: its files write them as 5e8, too.
+template <std::optional<std::int64_t> costmodel::ZeroSizes::*size>
+JsonValue zero_size(S s) {
+  const std::optional<std::int64_t>& said = s.recipe.sizes.*size;
+  return said ? JsonValue{*said} : JsonValue{};
+}
+template <std::optional<std::int64_t> costmodel::ZeroSizes::*size>
+void read_zero_size(V v, R r) {
+  r.plan.recipe.sizes.*size = static_cast<std::int64_t>(v.number({0, 1e18}));
+}
+template <std::optional<std::int64_t> costmodel::ZeroSizes::*size>
+constexpr LaunchField zero_size_field(std::string_view key) {
+  return {zero_size<size>, {kNone, kNone, kNone, key}, read_zero_size<size>};
+}
+
     {[](S s) -> JsonValue { return s.recipe.global_batch; },
      {"--global-batch-size", kNone, "training.global_batch_size", "train_batch_size",
       "train.global_batch_size"},
@@ -371,6 +386,13 @@ constexpr LaunchField kRecipeSettings[] = {
      {kNone, kNone, kNone, "zero_optimization.offload_optimizer.device"},
      read_offload_device<costmodel::kOffloadOptimizer>},
     {[](S s) { return nvme_folder(s, costmodel::kOffloadOptimizer); },
+    zero_size_field<&costmodel::ZeroSizes::reduce_bucket>("zero_optimization.reduce_bucket_size"),
+    zero_size_field<&costmodel::ZeroSizes::prefetch>("zero_optimization.stage3_prefetch_bucket_size"),
+    zero_size_field<&costmodel::ZeroSizes::live>("zero_optimization.stage3_max_live_parameters"),
+    zero_size_field<&costmodel::ZeroSizes::reuse>("zero_optimization.stage3_max_reuse_distance"),
+    zero_size_field<&costmodel::ZeroSizes::persistent>(
+        "zero_optimization.stage3_param_persistence_threshold"),
+    zero_size_field<&costmodel::ZeroSizes::update_group>("zero_optimization.sub_group_size"),
      {kNone, kNone, kNone, "zero_optimization.offload_optimizer.nvme_path"}},
     {[](S s) { return offload_device(s, costmodel::kOffloadParameters); },
      {kNone, kNone, kNone, "zero_optimization.offload_param.device"},

@@ -611,6 +611,7 @@ void settle_deepspeed(R r) {
   costmodel::Layout& layout = r.plan.layout;
   take_automatic_type(r);
   take_deepspeed_overlap(r);
+  take_zero_sizes(r);
   recipe.precision = sixteen_or_more(r);
   if (recipe.gradient_dtype) take_gradient_type(r, *recipe.gradient_dtype);
   layout.sp = layout.tp > 1;

@@ -131,6 +131,10 @@ void read_optimizer(V v, R r) {
     return;
   }
   r.plan.recipe.optimizer = meaning_of(kTrainerOptimizers, v);
+  // huggingface/transformers@v5.24.0 src/transformers/trainer_optimizer.py, _get_sgd.
+  if (r.plan.recipe.optimizer == Optimizer::Sgd)
+    r.notes.emplace_back(
+        "sgd has momentum where optim_args says so alone: planned with it, a moment per parameter");
   if (v.text().starts_with("paged_"))
     r.notes.push_back(v.text() +
                       " moves its states to the host when memory runs out: planned as if it did not");

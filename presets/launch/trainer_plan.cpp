@@ -1,11 +1,16 @@
 #include "presets/launch/trainer_plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "costmodel/spec/shard_sizes.h"
 #include "costmodel/step/execution.h"
 #include "presets/frameworks/framework_preset.h"
 #include "presets/launch/launch_readers.h"
@@ -108,6 +113,41 @@ void take_fsdp_profile(R r) {
         t.fsdp_version == 1 ? "FSDP1 shards" : "accelerate shards with FSDP1 where no fsdp_version is said"));
 }
 
+/// Sizes that a file leaves to the Trainer follow from the model's hidden size
+/// (huggingface/transformers@v5.23.0 src/transformers/integrations/deepspeed.py, trainer_config_finalize).
+void fill_automatic_sizes(R r) {
+  struct Automatic {
+    std::string_view key;
+    std::optional<std::int64_t> costmodel::ZeroSizes::*size;
+    double (*value)(double hidden);
+    int stage;  // from which on the Trainer fills it
+  };
+  using costmodel::ZeroSizes;
+  constexpr Automatic kAutomatic[] = {
+      {"zero_optimization.reduce_bucket_size", &ZeroSizes::reduce_bucket, [](double h) { return h * h; }, 0},
+      {"zero_optimization.stage3_prefetch_bucket_size", &ZeroSizes::prefetch,
+       [](double h) { return 0.9 * h * h; }, 3},
+      {"zero_optimization.stage3_param_persistence_threshold", &ZeroSizes::persistent,
+       [](double h) { return 10 * h; }, 3}};
+  const std::int64_t hidden = r.plan.model.hidden > 0 ? r.plan.model.hidden : r.named_hidden;
+  std::vector<std::string_view> unknown;
+  for (const Automatic& row : kAutomatic) {
+    const bool left =
+        std::find(r.left_to_trainer.begin(), r.left_to_trainer.end(), row.key) != r.left_to_trainer.end();
+    if (!left || r.plan.layout.sharding.stage < row.stage) continue;
+    if (hidden > 0) {
+      r.plan.recipe.sizes.*row.size = static_cast<std::int64_t>(row.value(static_cast<double>(hidden)));
+    } else {
+      unknown.push_back(row.key);
+    }
+  }
+  if (!unknown.empty())
+    r.notes.push_back(
+        fmt::format("{}: the Trainer makes \"auto\" of the model's hidden size, which the files do "
+                    "not say: DeepSpeed's own defaults are planned",
+                    fmt::join(unknown, ", ")));
+}
+
 /// The profile of what the files shard with.
 void settle_profile(R r) {
   costmodel::Layout& layout = r.plan.layout;
@@ -133,6 +173,8 @@ void settle_profile(R r) {
   } else if (t.deepspeed) {
     r.plan.framework = look_up_framework("hf-deepspeed");
     take_deepspeed_overlap(r);
+    fill_automatic_sizes(r);
+    take_zero_sizes(r);
   }
 }
 
@@ -173,6 +215,18 @@ void take_deepspeed_overlap(R r) {
 
 bool by_deepspeed(const Scenario& s) {
   return s.framework.name == "deepspeed" || s.framework.name == "hf-deepspeed";
+void take_zero_sizes(R r) {
+  costmodel::ZeroSizes& sizes = r.plan.recipe.sizes;
+  const costmodel::FrameworkProfile& f = r.plan.framework;
+  for (const costmodel::SizePlace& place : costmodel::kSizePlaces) {
+    std::optional<std::int64_t>& said = sizes.*place.said;
+    if (said && static_cast<double>(*said) == f.*place.usual) said.reset();
+  }
+  const int stage = r.plan.layout.sharding.stage;
+  if (stage < 3) sizes = {.reduce_bucket = sizes.reduce_bucket};
+  if (stage < 1 || !f.abilities.zero_sizes) sizes = {};
+}
+
 }
 bool shards_by_fsdp(const Scenario& s) {
   return !by_deepspeed(s) && s.layout.sharding.stage >= 2;

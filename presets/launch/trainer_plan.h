@@ -14,6 +14,8 @@ namespace hexaplan::presets {
 [[nodiscard]] bool shards_by_fsdp(const costmodel::Scenario& scenario);
 /// DeepSpeed's own AdamW, on the host where its states are there.
 [[nodiscard]] bool leaves_optimizer_to_deepspeed(const costmodel::Scenario& scenario);
+/// Leaves out sizes that are the profile's, and those that the plan's ZeRO stage does not ask for.
+void take_zero_sizes(LaunchReading& reading);
 /// Whether DeepSpeed reduces gradients beside the backward: where it is not said from ZeRO-3 on
 /// (deepspeedai/DeepSpeed@1b88ac3 deepspeed/runtime/zero/config.py, overlap_comm_valid), and never where it
 /// shards nothing (runtime/engine.py, allreduce_gradients).

@@ -25,6 +25,7 @@ using costmodel::Checkpointing;
 using costmodel::Execution;
 using costmodel::MoeRouting;
 using costmodel::Recipe;
+using costmodel::ZeroSizes;
 
 namespace {
 
@@ -149,6 +150,14 @@ constexpr Access flag() {
 template <auto... path>
 constexpr Access flag_or_framework() {
   return {[](const ValueReader& v, Recipe& r) { at<path...>(r) = yes_or_no(v); },
+          [](const Recipe& r) { return at<path...>(r) ? JsonValue{*at<path...>(r)} : JsonValue{}; }};
+}
+/// Elements; the framework's where they are not said.
+template <auto... path>
+constexpr Access size_or_framework() {
+  return {[](const ValueReader& v, Recipe& r) {
+            at<path...>(r) = count(v, {0, kMaxTokens}, "500M or 1B", costmodel::parse_count);
+          },
           [](const Recipe& r) { return at<path...>(r) ? JsonValue{*at<path...>(r)} : JsonValue{}; }};
 }
 template <const auto& names, auto... path>
@@ -467,6 +476,85 @@ constexpr RecipeRow kRecipeRows[] = {
       .label = window_text("Field", "Offload to"),
       .formula = "M1",
       .tip = window_text("Field", "Where offloaded tensors live: host memory or NVMe.")}},
+    {"reduce_bucket",
+     "--reduce-bucket",
+     size_or_framework<&Recipe::sizes, &ZeroSizes::reduce_bucket>(),
+     {.value = "N",
+      .help = "Gradients that ZeRO reduces at a time, elements: 500M. Default: the framework's",
+      .examples = "200M 500M",
+      .editor = FieldEditor::Words,
+      .label = window_text("Field", "Reduction bucket"),
+      .unit = window_text("Field", "elements"),
+      .formula = "M6",
+      .tip = window_text(
+          "Field",
+          "Gradients that ZeRO reduces at a time (DeepSpeed reduce_bucket_size); auto: the framework's."),
+      .group = "Sizes of ZeRO (DeepSpeed)"}},
+    {"prefetch_bucket",
+     "--prefetch-bucket",
+     size_or_framework<&Recipe::sizes, &ZeroSizes::prefetch>(),
+     {.value = "N",
+      .help = "ZeRO-3: parameters gathered ahead of the module that runs: 50M. Default: the framework's",
+      .examples = "0 50M 500M",
+      .editor = FieldEditor::Words,
+      .label = window_text("Field", "Fetched ahead"),
+      .unit = window_text("Field", "elements"),
+      .formula = "C9",
+      .tip = window_text("Field",
+                         "ZeRO-3: parameters that are gathered ahead of the module that runs "
+                         "(stage3_prefetch_bucket_size).")}},
+    {"live_parameters",
+     "--live-parameters",
+     size_or_framework<&Recipe::sizes, &ZeroSizes::live>(),
+     {.value = "N",
+      .help = "ZeRO-3: with so many gathered, nothing is fetched ahead: 1B. Default: the framework's",
+      .examples = "100M 1B",
+      .editor = FieldEditor::Words,
+      .label = window_text("Field", "Live parameters"),
+      .unit = window_text("Field", "elements"),
+      .formula = "C9",
+      .tip = window_text("Field",
+                         "ZeRO-3: with so many parameters gathered, nothing more is fetched ahead "
+                         "(stage3_max_live_parameters).")}},
+    {"reuse_distance",
+     "--reuse-distance",
+     size_or_framework<&Recipe::sizes, &ZeroSizes::reuse>(),
+     {.value = "N",
+      .help =
+          "ZeRO-3: what runs again within so many parameters stays gathered: 1B. Default: the framework's",
+      .examples = "0 1B",
+      .editor = FieldEditor::Words,
+      .label = window_text("Field", "Reuse distance"),
+      .unit = window_text("Field", "elements"),
+      .formula = "C9",
+      .tip = window_text(
+          "Field",
+          "ZeRO-3: what runs again within so many parameters stays gathered (stage3_max_reuse_distance).")}},
+    {"persistence_threshold",
+     "--persistence-threshold",
+     size_or_framework<&Recipe::sizes, &ZeroSizes::persistent>(),
+     {.value = "N",
+      .help = "ZeRO-3: tensors of so many elements or fewer stay whole: 100k. Default: the framework's",
+      .examples = "0 100k 1M",
+      .editor = FieldEditor::Words,
+      .label = window_text("Field", "Persistence"),
+      .unit = window_text("Field", "elements"),
+      .formula = "C9",
+      .tip = window_text("Field",
+                         "ZeRO-3: tensors of so many elements or fewer stay whole on every rank "
+                         "(stage3_param_persistence_threshold).")}},
+    {"sub_group_size",
+     "--sub-group-size",
+     size_or_framework<&Recipe::sizes, &ZeroSizes::update_group>(),
+     {.value = "N",
+      .help = "ZeRO-3: parameters of a rank's shard that are updated at a time: 1B. Default: the framework's",
+      .examples = "100M 1B",
+      .editor = FieldEditor::Words,
+      .label = window_text("Field", "Updated at a time"),
+      .unit = window_text("Field", "elements"),
+      .formula = "M6",
+      .tip = window_text(
+          "Field", "ZeRO-3: parameters of a rank's shard that are updated at a time (sub_group_size).")}},
     {"routing_imbalance",
      "--routing-imbalance",
      number<kImbalanceRange, &Recipe::routing, &MoeRouting::imbalance>(),

@@ -135,6 +135,7 @@ class Stage:
     transient: int
     communication: int
     overhead: int
+    cached: int
     peak: int
     peak_instant: str
     allocated: int

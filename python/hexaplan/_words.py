@@ -32,6 +32,12 @@ class EstimateWords(TypedDict, total=False):
     offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
     offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
     offload_device: Optional[Word]  # Where offloaded states are: cpu, nvme. Default: cpu
+    reduce_bucket: Optional[Word]  # Gradients that ZeRO reduces at a time, elements: 500M. Default: the framework's
+    prefetch_bucket: Optional[Word]  # ZeRO-3: parameters gathered ahead of the module that runs: 50M. Default: the framework's
+    live_parameters: Optional[Word]  # ZeRO-3: with so many gathered, nothing is fetched ahead: 1B. Default: the framework's
+    reuse_distance: Optional[Word]  # ZeRO-3: what runs again within so many parameters stays gathered: 1B. Default: the framework's
+    persistence_threshold: Optional[Word]  # ZeRO-3: tensors of so many elements or fewer stay whole: 100k. Default: the framework's
+    sub_group_size: Optional[Word]  # ZeRO-3: parameters of a rank's shard that are updated at a time: 1B. Default: the framework's
     routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
     capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
     pad_to_capacity: Optional[Word]  # Every expert computes as many rows as its capacity, empty ones too: false, true. Default: false
@@ -91,6 +97,12 @@ class SimulateWords(TypedDict, total=False):
     offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
     offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
     offload_device: Optional[Word]  # Where offloaded states are: cpu, nvme. Default: cpu
+    reduce_bucket: Optional[Word]  # Gradients that ZeRO reduces at a time, elements: 500M. Default: the framework's
+    prefetch_bucket: Optional[Word]  # ZeRO-3: parameters gathered ahead of the module that runs: 50M. Default: the framework's
+    live_parameters: Optional[Word]  # ZeRO-3: with so many gathered, nothing is fetched ahead: 1B. Default: the framework's
+    reuse_distance: Optional[Word]  # ZeRO-3: what runs again within so many parameters stays gathered: 1B. Default: the framework's
+    persistence_threshold: Optional[Word]  # ZeRO-3: tensors of so many elements or fewer stay whole: 100k. Default: the framework's
+    sub_group_size: Optional[Word]  # ZeRO-3: parameters of a rank's shard that are updated at a time: 1B. Default: the framework's
     routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
     capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
     pad_to_capacity: Optional[Word]  # Every expert computes as many rows as its capacity, empty ones too: false, true. Default: false
@@ -146,6 +158,12 @@ class SearchWords(TypedDict, total=False):
     double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
     offload_device: Optional[Word]  # Where offloaded states are: cpu, nvme. Default: cpu
+    reduce_bucket: Optional[Word]  # Gradients that ZeRO reduces at a time, elements: 500M. Default: the framework's
+    prefetch_bucket: Optional[Word]  # ZeRO-3: parameters gathered ahead of the module that runs: 50M. Default: the framework's
+    live_parameters: Optional[Word]  # ZeRO-3: with so many gathered, nothing is fetched ahead: 1B. Default: the framework's
+    reuse_distance: Optional[Word]  # ZeRO-3: what runs again within so many parameters stays gathered: 1B. Default: the framework's
+    persistence_threshold: Optional[Word]  # ZeRO-3: tensors of so many elements or fewer stay whole: 100k. Default: the framework's
+    sub_group_size: Optional[Word]  # ZeRO-3: parameters of a rank's shard that are updated at a time: 1B. Default: the framework's
     routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
     capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
     pad_to_capacity: Optional[Word]  # Every expert computes as many rows as its capacity, empty ones too: false, true. Default: false
@@ -239,6 +257,12 @@ class CompareWords(TypedDict, total=False):
     offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
     offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
     offload_device: Optional[Word]  # Where offloaded states are: cpu, nvme. Default: cpu
+    reduce_bucket: Optional[Word]  # Gradients that ZeRO reduces at a time, elements: 500M. Default: the framework's
+    prefetch_bucket: Optional[Word]  # ZeRO-3: parameters gathered ahead of the module that runs: 50M. Default: the framework's
+    live_parameters: Optional[Word]  # ZeRO-3: with so many gathered, nothing is fetched ahead: 1B. Default: the framework's
+    reuse_distance: Optional[Word]  # ZeRO-3: what runs again within so many parameters stays gathered: 1B. Default: the framework's
+    persistence_threshold: Optional[Word]  # ZeRO-3: tensors of so many elements or fewer stay whole: 100k. Default: the framework's
+    sub_group_size: Optional[Word]  # ZeRO-3: parameters of a rank's shard that are updated at a time: 1B. Default: the framework's
     routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
     capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
     pad_to_capacity: Optional[Word]  # Every expert computes as many rows as its capacity, empty ones too: false, true. Default: false
@@ -295,6 +319,12 @@ class ImportWords(TypedDict, total=False):
     offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
     offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
     offload_device: Optional[Word]  # Where offloaded states are: cpu, nvme. Default: cpu
+    reduce_bucket: Optional[Word]  # Gradients that ZeRO reduces at a time, elements: 500M. Default: the framework's
+    prefetch_bucket: Optional[Word]  # ZeRO-3: parameters gathered ahead of the module that runs: 50M. Default: the framework's
+    live_parameters: Optional[Word]  # ZeRO-3: with so many gathered, nothing is fetched ahead: 1B. Default: the framework's
+    reuse_distance: Optional[Word]  # ZeRO-3: what runs again within so many parameters stays gathered: 1B. Default: the framework's
+    persistence_threshold: Optional[Word]  # ZeRO-3: tensors of so many elements or fewer stay whole: 100k. Default: the framework's
+    sub_group_size: Optional[Word]  # ZeRO-3: parameters of a rank's shard that are updated at a time: 1B. Default: the framework's
     routing_imbalance: Optional[Word]  # Tokens of the busiest expert rank over the mean. Default: 1
     capacity_factor: Optional[Word]  # Tokens beyond X times the mean per expert are dropped. Default: 0, none are
     pad_to_capacity: Optional[Word]  # Every expert computes as many rows as its capacity, empty ones too: false, true. Default: false

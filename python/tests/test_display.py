@@ -103,7 +103,7 @@ class Frames(Answers):
         frame = self.estimate.to_frame()
         self.assertEqual(list(frame.index), [0, 1])
         self.assertEqual(frame.peak.max(), self.estimate.peak_bytes)
-        kinds = ["parameters", "gradients", "optimizer", "activations", "logits", "transient", "communication", "overhead"]
+        kinds = ["parameters", "gradients", "optimizer", "activations", "logits", "transient", "communication", "overhead", "cached"]
         self.assertEqual(list(frame[kinds].sum(axis=1)), list(frame.peak))
 
     def test_timelines(self):

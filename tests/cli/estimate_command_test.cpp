@@ -52,7 +52,7 @@ TEST(estimate_json, memory_kinds_of_a_stage_add_up_to_its_peak_and_bytes_are_who
   for (const JsonValue& stage : stages) {
     double sum = 0;
     for (const char* kind : {"parameters", "gradients", "optimizer", "activations", "logits", "transient",
-                             "communication", "overhead"}) {
+                             "communication", "overhead", "cached"}) {
       ASSERT_NE(at(stage, kind).get_if<std::int64_t>(), nullptr) << kind;
       sum += number_at(stage, kind);
     }

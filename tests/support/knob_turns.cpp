@@ -52,6 +52,10 @@ void half(costmodel::Recipe& r) {
 void one_micro_batch(costmodel::Recipe& r) {
   r.sequence = 4096, r.global_batch = 8;
 }
+void recomputed_once(costmodel::Recipe& r) {
+  one_micro_batch(r);
+  r.recompute.mode = costmodel::RecomputeMode::Full;
+}
 void lora(costmodel::Recipe& r) {
   one_micro_batch(r);
   r.fine_tune = costmodel::FineTune::Lora, r.lora_rank = 16;
@@ -92,6 +96,7 @@ constexpr Stage kOffloaded{"llama-3.1-8b", "16x8xH100+ib400", "deepspeed", "zero
 constexpr Stage kOffloadedActivations{"llama-3.1-8b", "16x8xH100+ib400", "deepspeed", "zero3",
                                       offloaded_activations};
 constexpr Stage kOffloadable{"llama-3.1-8b", "16x8xH100+ib400", "deepspeed", "zero3", plain};
+constexpr Stage kGatheredByModule{"llama-3.1-8b", "8xH100", "deepspeed", "zero3", recomputed_once};
 constexpr Stage kRecomputed{"llama-3.1-8b", "16x8xH100+ib400", "megatron", "", recomputed};
 
 template <class E, std::size_t N>
@@ -141,6 +146,12 @@ const RecipeTurn kRecipeTurns[] = {
     {"offload_device", kOffloaded, names(kOffloadDeviceNames)},
     {"offload_fraction", kOffloaded, {"0.5"}},
     {"offload_layers", kOffloadedActivations, {"8"}},
+    {"reduce_bucket", kGatheredByModule, {"50M", "2B"}},
+    {"prefetch_bucket", kGatheredByModule, {"0", "500M"}},
+    {"live_parameters", kGatheredByModule, {"1M"}},
+    {"reuse_distance", kGatheredByModule, {"0", "10B"}},
+    {"persistence_threshold", kGatheredByModule, {"0", "100M"}},
+    {"sub_group_size", kGatheredByModule, {"100M"}},
     {"routing_imbalance", kExperts, {"1.5"}},
     {"capacity_factor", kExperts, {"0.5"}},
     {"pad_to_capacity", kLimited, {"true"}},

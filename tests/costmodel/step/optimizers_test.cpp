@@ -33,8 +33,57 @@ TEST(optimizers, take_times_of_their_own) {
   std::set<double> seen;
   for (const Optimizer optimizer : kAll)
     seen.insert(estimate_step(with(optimizer), {}).time.optimizer.value());
-  // Lion and SGD with momentum both keep one moment.
+  // In one kernel Lion and SGD with momentum read and write the same: gradient, parameter, one moment.
   EXPECT_EQ(seen.size(), std::size(kAll) - 1);
+  seen.clear();
+  for (const Optimizer optimizer : kAll) {
+    Scenario sc = with(optimizer);
+    sc.framework.foreach_sgd = true;
+    seen.insert(estimate_step(sc, {}).time.optimizer.value());
+  }
+  EXPECT_EQ(seen.size(), std::size(kAll));
+}
+
+/// pytorch/pytorch torch/optim/sgd.py _multi_tensor_sgd in fp32: the moment times a number (8), plus the
+/// gradient (12), off the parameter (12).
+TEST(optimizers, sgd_in_three_kernels_moves_the_moment_five_times) {
+  Scenario sc = with(Optimizer::Sgd);
+  sc.layout.sharding = {};
+  sc.recipe.precision = Precision::Fp32;
+  sc.framework.gradient_dtype = DType::Fp32;
+  const double adamw = 4 + 8 + 16;
+  EXPECT_NEAR(update_traffic_ratio(sc, Optimizer::Sgd), 20 / adamw, 1e-12);
+  sc.framework.foreach_sgd = true;
+  EXPECT_NEAR(update_traffic_ratio(sc, Optimizer::Sgd), 32 / adamw, 1e-12);
+  EXPECT_NEAR(update_traffic_ratio(sc, Optimizer::Lion), 20 / adamw, 1e-12);
+}
+
+/// An update reads and writes every state, and reads the gradient: nobody's takes fewer bytes than that.
+TEST(optimizers, updates_move_at_least_the_bytes_of_their_states_twice) {
+  for (const Optimizer optimizer : kAll) {
+    for (const int stage : {0, 1}) {
+      for (const DType gradient : {DType::Fp32, DType::Bf16}) {
+        for (const bool master : {true, false}) {
+          Scenario sc = with(optimizer);
+          sc.layout = {.dp = 16};
+          sc.layout.sharding.stage = stage;
+          sc.recipe.gradient_dtype = gradient;
+          sc.framework.master_parameters = master;
+          double states = 0, gradients = 0;
+          for (const TensorEntry& entry : build_ledger(sc, 0)) {
+            if (entry.kind == TensorKind::OptimizerState) states += entry.size().value();
+            if (entry.kind == TensorKind::Gradient && (entry.alive & kOptimizer) != 0)
+              gradients += entry.size().value() / (stage >= 1 ? 16 : 1);
+          }
+          double moved = 0;
+          for (const Operation& op : step_operations(sc, 0))
+            moved += op.update ? op.bytes.value() * op.count : 0;
+          EXPECT_GE(moved, (2 * states + gradients) * (1 - 1e-9))
+              << "optimizer " << static_cast<int>(optimizer) << " ZeRO-" << stage << " master " << master;
+        }
+      }
+    }
+  }
 }
 
 TEST(optimizers, move_what_their_update_reads_and_writes) {
@@ -100,6 +149,18 @@ TEST(optimizers, adafactor_is_refused_on_shards_that_it_cannot_factor) {
   sc.framework.abilities.factored_shards = false;
   EXPECT_EQ(rule(), "shards-can-be-factored");
   sc.layout.sharding = {};
+  EXPECT_EQ(rule(), "");
+}
+
+TEST(optimizers, muons_update_stays_on_the_gpu) {
+  Scenario sc = with(Optimizer::Muon);
+  sc.layout.sharding = {.stage = 3};
+  sc.recipe.offload = kOffloadParameters;
+  const auto rule = [&] { return first_rejection(sc).value_or(Rejected{}).rule; };
+  EXPECT_EQ(rule(), "");
+  sc.recipe.offload = kOffloadOptimizer;
+  EXPECT_EQ(rule(), "muon-stays-on-the-gpu");
+  sc.recipe.optimizer = Optimizer::Lamb;
   EXPECT_EQ(rule(), "");
 }
 

@@ -196,6 +196,9 @@ TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_
       {"gradients-have-a-type", [](Scenario& s) { s.recipe.gradient_dtype = DType::Fp16; },
        "bf16 computation makes bf16 gradients, which nobody accumulates in fp16",
        "use precision fp16, or gradients in bf16 or fp32"},
+      {"zero-sizes-can-be-said", [](Scenario& s) { s.recipe.sizes.reuse = 0; },
+       "example has no sizes of ZeRO's buckets and gathers to say",
+       "leave them out, or use framework deepspeed or hf-deepspeed"},
       {"offloaded-share-has-its-stage",
        [](Scenario& s) {
          s.framework.abilities.partial_offload = 0b1000;

@@ -239,7 +239,7 @@ std::array<double, 3> labSeen(const QColor& color, const Matrix& vision) {
 TEST(theme, inks_of_one_chart_differ_for_every_kind_of_colour_vision_or_by_pattern) {
   const std::vector<std::vector<Ink>> charts{
       {Ink::Parameters, Ink::Gradients, Ink::OptimizerState, Ink::Activations, Ink::Logits, Ink::Transient,
-       Ink::CommunicationBuffers, Ink::Overhead},
+       Ink::CommunicationBuffers, Ink::Overhead, Ink::Cached},
       {Ink::Gemm, Ink::Attention, Ink::MemoryBound, Ink::Recompute, Ink::Launch, Ink::TensorParallel,
        Ink::ContextParallel, Ink::ExpertParallel, Ink::PipelineMessages, Ink::Bubble, Ink::DataParallel,
        Ink::OptimizerStep, Ink::Host},

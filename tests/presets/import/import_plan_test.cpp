@@ -543,6 +543,37 @@ TEST(deepspeed, switches_that_are_off_and_not_modelled_are_said) {
   }
 }
 
+/// deepspeedai/DeepSpeed deepspeed/runtime/zero/config.py: what has an effect, under the stages where it has.
+TEST(deepspeed, sizes_of_buckets_gathers_and_updates_are_planned) {
+  const auto plan = [](int stage) {
+    return deepspeed_plan(
+        R"(, "bf16": {"enabled": true}, "zero_optimization": {"stage": )" + std::to_string(stage) +
+        R"(, "reduce_bucket_size": 2e8, "stage3_prefetch_bucket_size": 0, "stage3_max_live_parameters": 3e8,
+             "stage3_max_reuse_distance": 1e9, "stage3_param_persistence_threshold": 1000000,
+             "sub_group_size": 100000000, "allgather_bucket_size": 2e8, "round_robin_gradients": true,
+             "stage3_gather_16bit_weights_on_model_save": true})");
+  };
+  // What is the default needs no word.
+  EXPECT_EQ(plan(3).request.recipe.sizes, (costmodel::ZeroSizes{.reduce_bucket = 200'000'000,
+                                                                .prefetch = 0,
+                                                                .live = 300'000'000,
+                                                                .persistent = 1'000'000,
+                                                                .update_group = 100'000'000}));
+  EXPECT_EQ(plan(2).request.recipe.sizes, (costmodel::ZeroSizes{.reduce_bucket = 200'000'000}));
+  EXPECT_EQ(plan(0).request.recipe.sizes, costmodel::ZeroSizes{});
+  for (const char* key : {"reduce_bucket_size", "stage3_max_reuse_distance", "sub_group_size"})
+    EXPECT_THAT(plan(3).settings,
+                Contains(AllOf(Field(&ImportedSetting::key, std::string{"zero_optimization."} + key),
+                               Field(&ImportedSetting::fate, SettingFate::Understood))));
+  const auto fate = [&](const char* key, SettingFate fate) {
+    return Contains(AllOf(Field(&ImportedSetting::key, std::string{"zero_optimization."} + key),
+                          Field(&ImportedSetting::fate, fate)));
+  };
+  EXPECT_THAT(plan(3).settings, fate("allgather_bucket_size", SettingFate::Ignored));
+  EXPECT_THAT(plan(3).settings, fate("stage3_gather_16bit_weights_on_model_save", SettingFate::Ignored));
+  EXPECT_THAT(plan(3).settings, fate("round_robin_gradients", SettingFate::Unknown));
+}
+
 TEST(deepspeed, types_that_are_left_to_a_trainer_are_bf16) {
   const ImportedPlan plan =
       deepspeed_plan(R"(, "bf16": {"enabled": "auto"}, "gradient_accumulation_steps": "auto")");

@@ -160,6 +160,12 @@ Question random_question(std::mt19937& random, const LaunchFormat& format) {
         {costmodel::kOffloadOptimizer, costmodel::kOffloadParameters, costmodel::kOffloadActivations});
   if (request.recipe.offload == costmodel::kOffloadOptimizer && random() % 2 == 0)
     request.recipe.offload_fraction = 0.5;
+  if (format.launcher == Launcher::DeepSpeed && random() % 2 == 0)
+    request.recipe.sizes = {.reduce_bucket = 200'000'000};
+  if (format.launcher == Launcher::DeepSpeed && request.layout.layout.sharding.stage == 3 &&
+      random() % 2 == 0)
+    request.recipe.sizes = {
+        .prefetch = 0, .live = 300'000'000, .reuse = 0, .persistent = 1'000'000, .update_group = 100'000'000};
   if (request.recipe.offload == costmodel::kOffloadActivations) request.recipe.offload_layers = 2;
   using costmodel::CudaGraphs;
   if (format.launcher == Launcher::Megatron && random() % 4 == 0)

@@ -131,6 +131,25 @@ bf16: true
               Contains(HasSubstr("names examples/deepspeed/ds_z3_config.json, which is not here")));
 }
 
+/// huggingface/transformers src/transformers/integrations/deepspeed.py, trainer_config_finalize: hidden size
+/// 4096.
+TEST(llamafactory, sizes_that_deepspeed_s_file_leaves_to_the_trainer_follow_from_the_hidden_size) {
+  const auto plan = [](const char* model) {
+    return imported("full.yaml",
+                    std::string{"model_name_or_path: "} + model +
+                        "\nstage: sft\nfinetuning_type: full\ndeepspeed: ds.json\nbf16: true\n",
+                    {{"ds.json", R"({"zero_optimization": {"stage": 3, "reduce_bucket_size": "auto",
+                        "stage3_prefetch_bucket_size": "auto", "stage3_param_persistence_threshold": "auto",
+                        "sub_group_size": 1e9, "stage3_max_reuse_distance": 1e9}})"}});
+  };
+  EXPECT_EQ(
+      plan("Qwen/Qwen3-8B").request.recipe.sizes,
+      (costmodel::ZeroSizes{.reduce_bucket = 16'777'216, .prefetch = 15'099'494, .persistent = 40'960}));
+  const ImportedPlan unknown = plan("somebody/else");
+  EXPECT_EQ(unknown.request.recipe.sizes, costmodel::ZeroSizes{});
+  EXPECT_THAT(unknown.notes, Contains(HasSubstr("the model's hidden size, which the files do not say")));
+}
+
 TEST(llamafactory, trains_adapters_of_rank_8_everywhere_unless_told_otherwise) {
   const std::string text =
       "model_name_or_path: Qwen/Qwen3-8B\nstage: sft\ncutoff_len: 1024\nper_device_train_batch_size: "
