@@ -77,14 +77,19 @@ std::vector<std::string> names_in(const fs::path& folder) {
 struct Alias {
   std::string alias, name;
   std::string note;  // what the preset lacks of it; empty: it is another name of the same
+  std::vector<std::pair<std::string, std::string>> sharded;  // what shards its states → preset
 };
 
-/// "preset", or {"preset", "note"}.
+/// "preset", or {"preset", "note"}, with presets for states that are sharded: {"zero": …, "fsdp": …}.
 Alias read_alias(std::string_view name, const ValueReader& value) {
   std::string alias{name};
-  if (value.json().get_if<std::string>() != nullptr) return {std::move(alias), value.text(), {}};
+  if (value.json().get_if<std::string>() != nullptr) return {std::move(alias), value.text(), {}, {}};
   ObjectReader reader = value.object();
-  Alias read{std::move(alias), reader.required("preset").text(), reader.required("note").text()};
+  Alias read{std::move(alias), reader.required("preset").text(), reader.required("note").text(), {}};
+  if (const auto sharded = reader.optional("sharded")) {
+    ObjectReader by = sharded->object();
+    for (const auto& [word, preset] : by.members()) read.sharded.emplace_back(word, preset.text());
+  }
   reader.finish();
   return read;
 }
@@ -107,7 +112,7 @@ Alias resolve(const fs::path& folder, const std::string& wanted) {
   const std::vector<std::string> names = names_in(folder);
   const auto same = [&](const std::string& name) { return folded(name) == wanted; };
   if (const auto found = std::find_if(names.begin(), names.end(), same); found != names.end()) {
-    return {.alias = {}, .name = *found, .note = {}};
+    return {.alias = {}, .name = *found, .note = {}, .sharded = {}};
   }
   const std::vector<Alias> aliases = aliases_in(folder);
   const auto alias = std::ranges::find_if(aliases, [&](const Alias& a) { return same(a.alias); });
@@ -204,6 +209,17 @@ std::vector<std::string> aliases_of(PresetKind kind, std::string_view name) {
     }
   }
   return result;
+}
+
+std::string preset_where_sharded(PresetKind kind, std::string_view name, std::string_view by) {
+  const std::string wanted = folded(name);
+  for (const fs::path& root : preset_roots()) {
+    const Alias found = resolve(root / row_of(kind).folder, wanted);
+    if (found.name.empty()) continue;
+    const auto row = std::ranges::find_if(found.sharded, [&](const auto& each) { return each.first == by; });
+    return row == found.sharded.end() ? std::string{} : row->second;
+  }
+  return {};
 }
 
 std::string note_of_alias(PresetKind kind, std::string_view name) {

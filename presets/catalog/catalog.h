@@ -31,5 +31,7 @@ inline constexpr int kPresetKinds = 5;
 /// What aliases.json says of an alias whose preset is not quite the same: "… trains through …". Empty for
 /// other names.
 [[nodiscard]] std::string note_of_alias(PresetKind kind, std::string_view name);
+/// What an alias stands for where states are sharded `by` "zero" or "fsdp"; empty: the same as elsewhere.
+[[nodiscard]] std::string preset_where_sharded(PresetKind kind, std::string_view name, std::string_view by);
 
 }  // namespace hexaplan::presets

@@ -86,7 +86,7 @@ constexpr Script kScripts[] = {
 };
 
 const Script& script_of(const ScenarioRequest& request) {
-  const OracleSteps steps = find_framework_preset(request.framework).oracle;
+  const OracleSteps steps = find_framework_preset(framework_of(request)).oracle;
   const auto* const found = std::ranges::find(kScripts, steps, &Script::steps);
   if (found != std::end(kScripts)) return *found;
   throw InputError({.field = "--framework",

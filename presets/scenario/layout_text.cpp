@@ -42,7 +42,9 @@ constexpr Degree kDegrees[] = {
     {"etp", "etp", 1, kMaxDegree, [](LayoutRequest& r, int n) { r.layout.etp = n; }},
     {"zero", "zero", 0, 3, [](LayoutRequest& r, int n) { r.layout.sharding.stage = n; }},
     {"hsdp", "zero", 1, kMaxDegree,
-     [](LayoutRequest& r, int n) { r.layout.sharding.stage = 3, r.layout.sharding.group = n; }},
+     [](LayoutRequest& r, int n) {
+       r.layout.sharding.stage = 3, r.layout.sharding.group = n, r.fsdp = true;
+     }},
     {"shard", "shard", 1, kMaxDegree, [](LayoutRequest& r, int n) { r.layout.sharding.group = n; }},
     {"hpz", "hpz", 1, kMaxDegree, [](LayoutRequest& r, int n) { r.layout.sharding.hpz = n; }},
 };
@@ -52,11 +54,12 @@ struct Word {
   std::string_view name;
   std::string_view slot;
   void (*set)(Layout&) = nullptr;
+  bool fsdp = false;
 };
 constexpr Word kWords[] = {
     {"sp", "sp", [](Layout& l) { l.sp = true; }},
     {"ddp", "zero", [](Layout& l) { l.sharding.stage = 0; }},
-    {"fsdp", "zero", [](Layout& l) { l.sharding.stage = 3; }},
+    {"fsdp", "zero", [](Layout& l) { l.sharding.stage = 3; }, true},
     {"qwz", "qwz", [](Layout& l) { l.sharding.quantized_weights = true; }},
     {"qgz", "qgz", [](Layout& l) { l.sharding.quantized_gradients = true; }},
     {"partition-activations", "partition-activations", [](Layout& l) { l.partition_activations = true; }},
@@ -130,6 +133,7 @@ class LayoutBuilder {
       if (word.name != token) continue;
       claim(word.slot);
       word.set(request_.layout);
+      request_.fsdp = request_.fsdp || word.fsdp;
       return true;
     }
     bool found = false;
@@ -202,10 +206,12 @@ class LayoutBuilder {
   std::vector<std::string_view> used_;
 };
 
-void append_sharding(const Sharding& sharding, std::vector<std::string>& words) {
+void append_sharding(const Sharding& sharding, bool fsdp, std::vector<std::string>& words) {
   const bool hybrid = sharding.stage == 3 && sharding.group > 0;
   if (hybrid) {
     words.push_back(fmt::format("hsdp{}", sharding.group));
+  } else if (sharding.stage == 3 && fsdp) {
+    words.emplace_back("fsdp");
   } else if (sharding.stage > 0) {
     words.push_back(fmt::format("zero{}", sharding.stage));
   }
@@ -256,7 +262,7 @@ std::string to_layout_text(const LayoutRequest& request) {
   }
   if (layout.etp > 0) words.push_back(fmt::format("etp{}", layout.etp));
   if (layout.sp) words.emplace_back("sp");
-  append_sharding(layout.sharding, words);
+  append_sharding(layout.sharding, request.fsdp, words);
   if (layout.partition_activations) words.emplace_back("partition-activations");
   const auto usual =
       layout.vpp > 1 ? costmodel::ScheduleKind::Interleaved : costmodel::ScheduleKind::OneFOneB;

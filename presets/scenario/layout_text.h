@@ -12,7 +12,12 @@ namespace hexaplan::presets {
 struct LayoutRequest {
   costmodel::Layout layout;
   bool dp_given = false;
-  friend bool operator==(const LayoutRequest&, const LayoutRequest&) = default;
+  /// Sharding was called fsdp or hsdp: where a trainer shards with one of two engines, it says which. The
+  /// layout is the same.
+  bool fsdp = false;
+  friend bool operator==(const LayoutRequest& a, const LayoutRequest& b) {
+    return a.layout == b.layout && a.dp_given == b.dp_given;
+  }
 };
 
 /// Reads "tp8 pp4 dp16 zero1 sp vpp2": words in any order, separated by blanks or commas, "tp8" or "tp=8".

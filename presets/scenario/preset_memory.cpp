@@ -60,8 +60,9 @@ ResolvedScenario PresetMemory::resolve(const ScenarioRequest& request) {
       remembered(models_, memory_key(request.model), [&] { return look_up_model(request.model); });
   const auto cluster =
       remembered(clusters_, memory_key(request.cluster), [&] { return look_up_cluster(request.cluster); });
-  const auto framework = remembered(frameworks_, memory_key("profile " + request.framework),
-                                    [&] { return look_up_framework(request.framework); });
+  const std::string profile = framework_of(request);
+  const auto framework =
+      remembered(frameworks_, memory_key("profile " + profile), [&] { return look_up_framework(profile); });
   return presets::resolve(request, *model, *cluster, *framework);
 }
 

@@ -137,6 +137,13 @@ costmodel::FrameworkProfile look_up_framework(const std::string& name) {
   return find_framework(name.empty() ? kDefaultFramework : name);
 }
 
+std::string framework_of(const ScenarioRequest& request) {
+  if (request.framework.empty() || request.layout.layout.sharding.stage == 0) return request.framework;
+  const std::string by_layout =
+      preset_where_sharded(PresetKind::Framework, request.framework, request.layout.fsdp ? "fsdp" : "zero");
+  return by_layout.empty() ? request.framework : by_layout;
+}
+
 namespace {
 
 /// dp so that the layout fills the cluster.
@@ -180,7 +187,7 @@ std::int64_t default_global_batch(const Layout& layout, const Recipe& recipe) {
 
 ResolvedScenario resolve(const ScenarioRequest& request) {
   return resolve(request, look_up_model(request.model), look_up_cluster(request.cluster),
-                 look_up_framework(request.framework));
+                 look_up_framework(framework_of(request)));
 }
 
 ResolvedScenario resolve(const ScenarioRequest& request, ModelSpec looked_up_model,
@@ -209,8 +216,14 @@ ResolvedScenario resolve(const ScenarioRequest& request, ModelSpec looked_up_mod
   }
   // Names of profiles need no look at the table of aliases.
   if (!request.framework.empty() && request.framework != framework.name) {
-    if (std::string note = note_of_alias(PresetKind::Framework, request.framework); !note.empty())
+    const std::string by_layout = framework_of(request);
+    if (by_layout != request.framework) {
+      result.notes.push_back(fmt::format(
+          "{} shards states with DeepSpeed (zero1 to zero3) or with PyTorch's FSDP (fsdp, hsdp8): profile {}",
+          request.framework, framework.name));
+    } else if (std::string note = note_of_alias(PresetKind::Framework, request.framework); !note.empty()) {
       result.notes.push_back(std::move(note));
+    }
   }
   for (const costmodel::KnobNote& word : words_without_effect(result.scenario))
     result.notes.push_back(note_without_effect(word));

@@ -59,6 +59,9 @@ struct ResolvedScenario {
 /// The parts of a cluster as given; a partly filled last node counts as the reference node.
 [[nodiscard]] ClusterRequest cluster_request(const JsonValue& cluster);
 [[nodiscard]] costmodel::FrameworkProfile look_up_framework(const std::string& name);
+/// The profile that a request's framework means: of a trainer that shards with DeepSpeed or FSDP, the one
+/// whose words its layout has (presets/frameworks/aliases.json, "sharded").
+[[nodiscard]] std::string framework_of(const ScenarioRequest& request);
 [[nodiscard]] ResolvedScenario resolve(const ScenarioRequest& request, costmodel::ModelSpec model,
                                        costmodel::ClusterSpec cluster, costmodel::FrameworkProfile framework);
 

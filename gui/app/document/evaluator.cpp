@@ -102,7 +102,7 @@ std::shared_ptr<const presets::ClusterCalibration> Evaluator::calibration(const 
 
 presets::ResolvedScenario Evaluator::resolve(const ScenarioRequest& request) {
   return presets::resolve(request, model(request.model).model, cluster(request.cluster),
-                          framework(request.framework));
+                          framework(presets::framework_of(request)));
 }
 
 std::string Evaluator::reasonAgainst(const ScenarioRequest& request) {

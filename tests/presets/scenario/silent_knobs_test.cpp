@@ -128,6 +128,27 @@ TEST(silent_knobs, a_framework_that_has_another_s_profile_is_said_to) {
   EXPECT_THAT(resolved.notes, testing::ElementsAre(testing::HasSubstr("profile fsdp2")));
 }
 
+/// The Trainer and what stands on it shard with DeepSpeed or with FSDP: the layout's words say which.
+TEST(silent_knobs, a_trainer_has_the_profile_of_what_shards_its_states) {
+  struct Row {
+    const char *layout, *profile;
+  };
+  constexpr Row kRows[] = {{"", "hf-eager"},          {"ddp", "hf-eager"},  {"zero1", "hf-deepspeed"},
+                           {"zero3", "hf-deepspeed"}, {"fsdp", "hf-fsdp2"}, {"hsdp4", "hf-fsdp2"}};
+  for (const char* trainer : {"accelerate", "trl", "axolotl", "llama-factory", "transformers"}) {
+    for (const Row& row : kRows) {
+      ScenarioRequest request = request_of(kOneMicroBatch, row.layout);
+      request.framework = trainer;
+      const ResolvedScenario resolved = resolve(request);
+      EXPECT_EQ(resolved.scenario.framework.name, row.profile) << trainer << " " << row.layout;
+      EXPECT_THAT(resolved.notes, testing::Contains(testing::HasSubstr(row.profile))) << row.layout;
+      // A scenario's file says the same.
+      request.layout = parse_layout(to_layout_text(request.layout), "layout");
+      EXPECT_EQ(resolve(request).scenario.framework.name, row.profile) << trainer << " " << row.layout;
+    }
+  }
+}
+
 /// Two profiles with the same numbers are one profile with two names.
 TEST(silent_knobs, every_framework_has_numbers_of_its_own) {
   std::map<std::vector<std::vector<double>>, std::string> seen;
