@@ -69,6 +69,20 @@ ScenarioMember member_of(JsonObject& scenario, std::string_view name) {
   return {};
 }
 
+/// Member of the layout's words: dp, where it followed from the GPUs.
+constexpr std::string_view kDataParallel = "layout.dp";
+
+/// The layout without its dp.
+void follow_from_gpus(JsonObject& scenario) {
+  for (auto& [key, value] : scenario) {
+    const auto* words = value.get_if<std::string>();
+    if (key != "layout" || words == nullptr) continue;
+    presets::LayoutRequest layout = presets::parse_layout(*words, "/layout");
+    layout.dp_given = false;
+    value = presets::to_layout_text(layout);
+  }
+}
+
 }  // namespace
 
 void ask_anew(JsonValue& root) {
@@ -78,6 +92,10 @@ void ask_anew(JsonValue& root) {
   const JsonArray names = *filled->get_if<JsonArray>();
   for (const JsonValue& name : names) {
     const auto* text = name.get_if<std::string>();
+    if (text != nullptr && *text == kDataParallel) {
+      follow_from_gpus(*scenario);
+      continue;
+    }
     const ScenarioMember member = text == nullptr ? ScenarioMember{} : member_of(*scenario, *text);
     if (member.object != nullptr)
       std::erase_if(*member.object, [&](const JsonMember& each) { return each.first == member.key; });
@@ -211,22 +229,29 @@ presets::CalibratedScenario calibrate_request(const ScenarioRequest& request,
 
 ScenarioRequest filled_request(const Question& question) {
   ScenarioRequest filled = question.request;
-  filled.layout = {question.scenario.layout, true};
+  filled.layout.layout = question.scenario.layout;
+  filled.layout.dp_given = true;
   filled.recipe = question.scenario.recipe;
   filled.framework = question.scenario.framework.name;
   return filled;
 }
 
-void save_scenario(const std::string& file, const Question& question) {
-  if (file.empty()) return;
+JsonValue filled_document(const Question& question) {
   ScenarioRequest whole = filled_request(question);
   // A framework may be a file of one's own, which a name would not find.
   if (!question.request.framework.empty()) whole.framework = question.request.framework;
   JsonValue document = to_json(whole);
   JsonArray filled;
-  append_filled(to_json(question.request), document, {}, filled);
+  const JsonValue asked = to_json(question.request);
+  append_filled(asked, document, {}, filled);
+  if (asked.find("layout") != nullptr && !question.request.layout.dp_given)
+    filled.emplace_back(kDataParallel);
   if (!filled.empty()) document.get_if<JsonObject>()->emplace_back("filled", std::move(filled));
-  write_file(file, presets::to_text(document) + "\n");
+  return document;
+}
+
+void save_scenario(const std::string& file, const Question& question) {
+  if (!file.empty()) write_file(file, presets::to_text(filled_document(question)) + "\n");
 }
 
 Question ask(const ScenarioOptions& options) {

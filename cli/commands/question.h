@@ -46,7 +46,9 @@ void override_request(presets::ScenarioRequest& request, const ScenarioOptions& 
 void ask_anew(presets::JsonValue& root);
 /// The question as a scenario file holds it, with every gap filled.
 [[nodiscard]] presets::ScenarioRequest filled_request(const Question& question);
-/// Writes that, and which members nobody said: with flags on top they are asked anew. No file: nothing.
+/// That as a document, with the names of the members that nobody said ("filled").
+[[nodiscard]] presets::JsonValue filled_document(const Question& question);
+/// Writes it: with flags on top, what nobody said is asked anew. No file: nothing.
 void save_scenario(const std::string& file, const Question& question);
 
 /// Reads, resolves, finds the calibration, writes --save-scenario. InputError when something cannot be used.

@@ -341,6 +341,10 @@ int threads_of(const SearchOptions& options) {
   return options.threads.empty() ? 0 : whole_number(options.threads, "--threads", kMostThreads);
 }
 
+std::span<const presets::Named<planner::Objective>> objective_names() {
+  return kObjectives;
+}
+
 SearchReport read_search(const SearchOptions& options) {
   return read_problem(options);
 }

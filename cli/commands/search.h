@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "planner/search/search.h"
 #include "planner/search/sensitivity.h"
 #include "planner/search/unused_techniques.h"
+#include "presets/json/object_reader.h"
 
 namespace hexaplan::cli {
 
@@ -53,6 +55,8 @@ struct SearchReport {
 /// The question and the problem, without an answer; writes --save-scenario. InputError when something cannot
 /// be used.
 [[nodiscard]] SearchReport read_search(const SearchOptions& options);
+/// The words of --objective.
+[[nodiscard]] std::span<const presets::Named<planner::Objective>> objective_names();
 /// Threads to search with; 0 = one per core.
 [[nodiscard]] int threads_of(const SearchOptions& options);
 

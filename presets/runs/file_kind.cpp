@@ -46,6 +46,8 @@ constexpr Sign kSigns[] = {
     {"CPU Affinity", false, {"the output of nvidia-smi topo -m", kReadsMachines, {}}},
     {"CA type:", false, {"the output of ibstat", kReadsMachines, {}}},
     {"NodeName=", false, {"the output of scontrol show node", kReadsMachines, {}}},
+    // Scenarios stand inside.
+    {"hexaplan/project/", false, {"a project of hexaplan-gui", kReadsScenarios, {}}},
     {"hexaplan/scenario/", false, {"a scenario", kReadsScenarios, {}}},
     {"\"model_type\"", false, {"the config.json of a model", kReadsModels, {}}},
     {"case_id,", true, {"a table of measurements", "hexaplan accuracy FILE", {}}},

@@ -9,6 +9,7 @@
 
 #include "presets/json/input_error.h"
 #include "presets/json/read_text_file.h"
+#include "presets/scenario/project_question.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -114,7 +115,8 @@ std::optional<JsonDocument> scenario_in_page(std::string_view text, const std::s
 
 JsonDocument parse_scenario_document(std::string_view text, const std::string& file) {
   if (auto document = scenario_in_page(text, file)) return *std::move(document);
-  return parse_json(text, file);
+  JsonDocument document = parse_json(text, file);
+  return is_project(document) ? question_of_project(document) : document;
 }
 
 JsonDocument read_scenario_document(const std::filesystem::path& path) {

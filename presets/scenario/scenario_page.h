@@ -38,7 +38,7 @@ struct PageScenario {
 /// The scenario within the text of a page; nothing when it is no page. InputError for a page without one.
 [[nodiscard]] std::optional<JsonDocument> scenario_in_page(std::string_view text, const std::string& file);
 
-/// A JSON file, or the scenario inside a report.
+/// A JSON file, or the scenario inside a report or a project (project_question.h).
 [[nodiscard]] JsonDocument read_scenario_document(const std::filesystem::path& path);
 /// The same of a text that was read from `file`.
 [[nodiscard]] JsonDocument parse_scenario_document(std::string_view text, const std::string& file);

@@ -219,6 +219,36 @@ TEST(estimate, a_saved_question_says_what_nobody_said_and_flags_on_top_ask_that_
   EXPECT_EQ(at(more, "scenario.recipe.sequence"), JsonValue{8192});
 }
 
+// Where the layout was said without dp, more GPUs mean more replicas.
+TEST(estimate, replicas_that_followed_from_the_gpus_of_a_saved_question_follow_from_others) {
+  const TemporaryFile file{"", ".json"};
+  (void)json_of(
+      "estimate --json --model llama-3.1-8b --cluster 8xH100 --layout 'tp2 zero1' --save-scenario " +
+      file.path());
+  const JsonValue saved = presets::parse_json(content_of(file.path()), "saved").root;
+  EXPECT_EQ(at(saved, "layout"), JsonValue{"dp4 tp2 zero1"});
+  EXPECT_EQ(at(saved, "filled"),
+            (JsonArray{"framework", "recipe.sequence", "recipe.global_batch", "layout.dp"}));
+  const JsonValue more = json_of("estimate --json --scenario " + file.path() + " --cluster 16xH100");
+  EXPECT_EQ(at(more, "scenario.layout"), JsonValue{"dp8 tp2 zero1"});
+}
+
+TEST(estimate, a_project_of_the_window_is_read_for_its_question) {
+  const std::string question =
+      R"("scenario": {"schema": "hexaplan/scenario/1", "model": "llama-3.1-8b", "cluster": "8xH100"})";
+  const TemporaryFile project{R"({"schema": "hexaplan/project/1", "notes": "x", )" + question + "}",
+                              ".hexaplan"};
+  const JsonValue direct = json_of("estimate --json --model llama-3.1-8b --cluster 8xH100");
+  const JsonValue read = json_of("estimate --json --scenario " + project.path());
+  EXPECT_EQ(at(direct, "time"), at(read, "time"));
+  const TemporaryFile newer{R"({"schema": "hexaplan/project/2", )" + question + "}", ".hexaplan"};
+  const Finished refused = run_hexaplan("estimate --scenario " + newer.path());
+  EXPECT_EQ(refused.exit_code, 4);
+  EXPECT_NE(refused.err.find("a newer hexaplan-gui wrote it"), std::string::npos) << refused.err;
+  const TemporaryFile empty{R"({"schema": "hexaplan/project/1"})", ".hexaplan"};
+  EXPECT_NE(run_hexaplan("estimate --scenario " + empty.path()).err.find("scenario"), std::string::npos);
+}
+
 TEST(estimate, flags_override_the_scenario) {
   const TemporaryFile file{"", ".json"};
   (void)run_hexaplan(kQuestion + "--save-scenario " + file.path());

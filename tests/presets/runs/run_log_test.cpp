@@ -158,6 +158,8 @@ INSTANTIATE_TEST_SUITE_P(
         OtherFile{"==============NVSMI LOG==============\n", "reads what nvidia-smi -q -x prints"},
         OtherFile{"timestamp, utilization.gpu [%], memory.used [MiB]\n", "which nothing reads"},
         OtherFile{"# gpu   pwr gtemp\n    0    90    40\n", "which nothing reads"},
+        OtherFile{R"({"schema": "hexaplan/project/1", "scenario": {"schema": "hexaplan/scenario/1"}})",
+                  "a project of hexaplan-gui, which 'hexaplan estimate --scenario a.txt' reads"},
         OtherFile{R"({"schema": "hexaplan/scenario/1"})", "'hexaplan estimate --scenario a.txt' reads"},
         OtherFile{R"({"model_type": "llama"})", "'hexaplan estimate --model a.txt --cluster CLUSTER' reads"},
         OtherFile{"case_id,source\nx,y\n", "'hexaplan accuracy a.txt' reads"},
