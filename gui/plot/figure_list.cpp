@@ -67,9 +67,7 @@ QString FigureList::describe(int item) const {
 }
 
 QString FigureList::textAlternative() const {
-  QStringList lines;
-  for (int i = 0; i < itemCount(); ++i) lines.append(describe(i).replace(u'\n', QStringLiteral("; ")));
-  return lines.join(u'\n');
+  return everyItem();
 }
 
 double FigureList::rowHeight(double height) const {

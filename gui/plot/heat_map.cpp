@@ -94,10 +94,7 @@ QString HeatMap::describe(int item) const {
 }
 
 QString HeatMap::textAlternative() const {
-  QString text = tr("%1 over %2 and %3.").arg(data_.value_title, data_.row_title, data_.column_title);
-  for (int item = 0; item < itemCount(); ++item)
-    text += u'\n' + describe(item).replace(u'\n', QStringLiteral("; "));
-  return text;
+  return everyItem(tr("%1 over %2 and %3.").arg(data_.value_title, data_.row_title, data_.column_title));
 }
 
 QColor HeatMap::colorOf(double value) const {

@@ -90,6 +90,17 @@ QString PlotView::spokenText() const {
   return hasFocus() && current_ >= 0 ? describe(current_) : textAlternative();
 }
 
+QString PlotView::inOneLine(int item) const {
+  return describe(item).replace(u'\n', QStringLiteral("; "));
+}
+
+QString PlotView::everyItem(const QString& opening) const {
+  QStringList lines;
+  if (!opening.isEmpty()) lines.append(opening);
+  for (int i = 0; i < itemCount(); ++i) lines.append(inOneLine(i));
+  return lines.join(u'\n');
+}
+
 QFont PlotView::plotFont(double scale) const {
   QFont out = font();
   out.setPixelSize(std::max(8, static_cast<int>(std::lround(QFontInfo(font()).pixelSize() * scale))));

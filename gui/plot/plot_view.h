@@ -67,6 +67,11 @@ class PlotView : public QWidget {
   /// The item that `key` (an arrow) leads to.
   [[nodiscard]] virtual int neighbour(int item, int key) const;
 
+  /// An item's words without line breaks.
+  [[nodiscard]] QString inOneLine(int item) const;
+  /// `opening`, where there is one, and every item in a line of its own: the text alternative of most charts.
+  [[nodiscard]] QString everyItem(const QString& opening = {}) const;
+
   /// To be called after the data changed.
   void dataChanged();
   /// To be called when what `draw` draws changed.

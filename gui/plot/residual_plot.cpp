@@ -93,9 +93,7 @@ QString ResidualPlot::textAlternative() const {
                     .arg(inside)
                     .arg(percentText(data_.band));
   constexpr int worst = 5;
-  for (int i = 0; i < std::min(itemCount(), worst); ++i) {
-    out += u'\n' + describe(i).replace(u'\n', QStringLiteral("; "));
-  }
+  for (int i = 0; i < std::min(itemCount(), worst); ++i) out += u'\n' + inOneLine(i);
   return out;
 }
 

@@ -129,7 +129,7 @@ QString ScatterPlot::textAlternative() const {
   QString out = tr("%n plan(s).", nullptr, itemCount());
   for (const int item : by_x_) {
     if (!data_.points[static_cast<std::size_t>(item)].on_front) continue;
-    out += u'\n' + describe(item).replace(u'\n', QStringLiteral("; "));
+    out += u'\n' + inOneLine(item);
   }
   return out;
 }

@@ -48,9 +48,7 @@ QString ShiftBars::describe(int item) const {
 }
 
 QString ShiftBars::textAlternative() const {
-  QStringList lines;
-  for (int i = 0; i < itemCount(); ++i) lines.append(describe(i).replace(u'\n', QStringLiteral("; ")));
-  return lines.join(u'\n');
+  return everyItem();
 }
 
 ShiftBars::Layout ShiftBars::layout(const QSizeF& size) const {

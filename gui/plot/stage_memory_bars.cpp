@@ -122,11 +122,7 @@ QString StageMemoryBars::textAlternative() const {
   });
   QString out = tr("Memory per GPU of %n pipeline stage(s).", nullptr, itemCount());
   out += over == 0 ? tr(" All fit.") : tr(" %n do(es) not fit.", nullptr, static_cast<int>(over));
-  for (int i = 0; i < itemCount(); ++i) {
-    out += u'\n';
-    out += describe(i).replace(u'\n', QStringLiteral("; "));
-  }
-  return out;
+  return everyItem(out);
 }
 
 void StageMemoryBars::draw(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const {

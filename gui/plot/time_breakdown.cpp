@@ -99,9 +99,7 @@ QString TimeBreakdown::describe(int item) const {
 }
 
 QString TimeBreakdown::textAlternative() const {
-  QStringList lines;
-  for (int i = 0; i < itemCount(); ++i) lines.append(describe(i).replace(u'\n', QStringLiteral("; ")));
-  return lines.join(u'\n');
+  return everyItem();
 }
 
 TimeBreakdown::Layout TimeBreakdown::layout(const QSizeF& size) const {
