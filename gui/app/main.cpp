@@ -30,8 +30,8 @@ bool answered(int argc, char** argv) {
       std::printf(
           "Usage: hexaplan-gui [options] [FILE]\n"
           "Playground of the planner hexaplan: memory and time of a training run answer at once.\n\n"
-          "FILE        a scenario, a Hugging Face config.json, an execution report of 'hexaplan run',\n"
-          "            or a share link (hexaplan:scenario/…)\n"
+          "FILE        a project, a scenario, a Hugging Face config.json, an execution report of\n"
+          "            'hexaplan run', or a share link (hexaplan:scenario/…)\n"
           "--dark      dark colours; --light: light ones. Default: as last time\n"
           "--version   print the version\n"
           "--help      print this\n");

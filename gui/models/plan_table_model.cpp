@@ -73,7 +73,7 @@ constexpr std::array kPlanColumns{
                      QT_TRANSLATE_NOOP("Plans",
                                        "Step time in closed form: what the window says of the plan once it "
                                        "is loaded, and where the chart has it.")},
-                    [](R r) -> QVariant { return r.plan.estimate.time.total().value(); }},
+                    [](R r) { return known(r.plan.estimate.time.total().value()); }},
     Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "DP"), CellUnit::Count,
                      QT_TRANSLATE_NOOP("Plans", "Data-parallel replicas.")},
                     [](R r) -> QVariant { return layoutOf(r).dp; }},

@@ -39,6 +39,11 @@ Value& remembered(std::map<std::string, Value>& cache, const std::string& key, c
   return cache.emplace(key, std::move(value)).first->second;
 }
 
+/// Why a value cannot even be looked up.
+std::string needOf(const InputError& error) {
+  return error.problem.expected.empty() ? error.what() : "needs " + error.problem.expected;
+}
+
 /// The reason a rule gives, empty when all accept.
 std::string rejectionOf(const costmodel::Scenario& scenario) {
   const auto rejected = costmodel::first_rejection(scenario);
@@ -75,6 +80,7 @@ void Evaluator::forget() {
   clusters_.clear();
   frameworks_.clear();
   calibrations_.clear();
+  launch_keys_.clear();
 }
 
 const Evaluator::Looked& Evaluator::model(const JsonValue& model) {
@@ -109,7 +115,7 @@ std::string Evaluator::reasonAgainst(const ScenarioRequest& request) {
   try {
     return rejectionOf(resolve(request).scenario);
   } catch (const InputError& error) {
-    return error.problem.expected.empty() ? error.what() : "needs " + error.problem.expected;
+    return needOf(error);
   }
 }
 
@@ -139,27 +145,29 @@ void Evaluator::lookUp(Evaluation& result) {
     layout.dp = static_cast<int>(result.scenario.cluster.gpus / replica);
 }
 
-void Evaluator::answer(Evaluation& result) {
+void Evaluator::answer(Evaluation& result, Detail detail) {
   lookUp(result);
   if (!result.problem) {
     try {
       auto [scenario, notes] = resolve(result.request);
       result.scenario = std::move(scenario);
       result.notes = std::move(notes);
-      price(result);
+      calibrate(result);
+      if (detail != Detail::Question) price(result);
+      if (detail == Detail::Window && result.priced()) suggest(result);
     } catch (const InputError& error) {
       result.problem = error.problem;
     }
   }
   if (result.problem) prepareSearch(result);
-  offer(result);
+  if (detail == Detail::Window) offer(result);
 }
 
-EvaluationPtr Evaluator::evaluate(const ScenarioRequest& request) {
+EvaluationPtr Evaluator::evaluate(const ScenarioRequest& request, Detail detail) {
   auto result = std::make_shared<Evaluation>();
   result->request = request;
   try {
-    answer(*result);
+    answer(*result, detail);
   } catch (const std::exception& error) {
     result->problem = presets::InputProblem{.field = "internal", .value = error.what()};
   }
@@ -182,16 +190,23 @@ void Evaluator::prepareSearch(Evaluation& result) {
   }
 }
 
-void Evaluator::price(Evaluation& result) {
+void Evaluator::calibrate(Evaluation& result) {
   result.calibration = calibration(result.request, result.scenario.cluster);
-  const costmodel::Calibration& curves = result.calibration->calibration;
   result.calibration->apply_to(result.scenario.framework);
-  result.estimate = costmodel::estimate_step(result.scenario, curves);
+}
+
+void Evaluator::price(Evaluation& result) {
+  result.estimate = costmodel::estimate_step(result.scenario, result.calibration->calibration);
   if (!result.priced()) return;
   result.not_modelled = costmodel::not_modelled(result.scenario);
   result.without_effect = costmodel::words_without_effect(result.scenario);
   if (result.scenario.recipe.tokens > 0)
     result.training = costmodel::training_cost(result.scenario, result.estimate);
+}
+
+/// Single changes that make it fit, or make it faster where it does.
+void Evaluator::suggest(Evaluation& result) {
+  const costmodel::Calibration& curves = result.calibration->calibration;
   if (result.standing() == Standing::Fits) {
     result.faster = planner::faster_changes(result.scenario, result.estimate, curves, kSuggested);
     return;
@@ -215,7 +230,7 @@ FieldOption Evaluator::optionOf(const Field& field, std::string value, const Eva
     if (reason != reason_now) option.reason = reason;
     option.note = noteOf(now.scenario, scenario);
   } catch (const InputError& error) {
-    option.reason = error.problem.expected.empty() ? error.what() : "needs " + error.problem.expected;
+    option.reason = needOf(error);
   }
   return option;
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -9,12 +10,20 @@ namespace hexaplan::gui {
 
 struct Field;
 
+/// How much of an answer is needed. Each has what those before it have.
+enum class Detail : std::uint8_t {
+  Question,  // looked up, with its calibration: what a search starts from
+  Priced,    // memory and time
+  Window,    // changes that help, and what every field offers: what the window shows of its question
+};
+
 /// Looks questions up and prices them. Remembers presets, so that a file is read once. For one thread at a
 /// time.
 class Evaluator {
  public:
   /// Never throws: what cannot be used becomes Evaluation::problem.
-  [[nodiscard]] EvaluationPtr evaluate(const presets::ScenarioRequest& request);
+  [[nodiscard]] EvaluationPtr evaluate(const presets::ScenarioRequest& request,
+                                       Detail detail = Detail::Window);
   /// Why `request`, a variation of the question that `question` answers, cannot run; empty when it can.
   [[nodiscard]] std::string reasonAgainst(const presets::ScenarioRequest& request);
   /// Files may have changed.
@@ -32,8 +41,10 @@ class Evaluator {
                                                                  const costmodel::ClusterSpec& cluster);
   presets::ResolvedScenario resolve(const presets::ScenarioRequest& request);
   void lookUp(Evaluation& result);
-  void answer(Evaluation& result);
-  void price(Evaluation& result);
+  void answer(Evaluation& result, Detail detail);
+  void calibrate(Evaluation& result);
+  static void price(Evaluation& result);
+  static void suggest(Evaluation& result);
   void prepareSearch(Evaluation& result);
   void offer(Evaluation& result);
   /// What choosing `value` for a field of the question that `now` answers comes to.

@@ -9,21 +9,10 @@
 #include <QUuid>
 #include <utility>
 
-#include "presets/json/object_reader.h"
-#include "presets/json/read_json.h"
-
 namespace hexaplan::gui {
-
-using presets::InputError;
-using presets::JsonArray;
-using presets::JsonDocument;
-using presets::JsonObject;
-using presets::JsonValue;
-using presets::ScenarioRequest;
 
 namespace {
 
-constexpr const char* kSchema = "hexaplan/recovery/1";
 constexpr const char* kPattern = "window-*.json";
 
 QString failure(const char* text, const QString& path, const QString& reason) {
@@ -43,56 +32,7 @@ void adoptOldFile(const QDir& folder) {
   if (QFile::exists(old)) QFile::rename(old, folder.filePath("window-before.json"));
 }
 
-ScenarioRequest scenarioAt(const JsonDocument& document, const JsonValue& value) {
-  return presets::read_scenario({.file = document.file, .root = value});
-}
-
-Session sessionOf(const JsonDocument& document) {
-  presets::ObjectReader root{document};
-  root.skip("schema");
-  Session session{.request = scenarioAt(document, root.required("scenario").json())};
-  if (const auto path = root.optional("path")) session.path = QString::fromStdString(path->text());
-  if (const auto baseline = root.optional("baseline"))
-    session.baseline = scenarioAt(document, baseline->json());
-  if (const auto pins = root.optional("pins")) {
-    for (const presets::ValueReader& row : pins->elements()) {
-      presets::ObjectReader pin = row.object();
-      QString name = QString::fromStdString(pin.required("name").text());
-      session.pins.push_back({std::move(name), scenarioAt(document, pin.required("scenario").json())});
-      pin.finish();
-    }
-  }
-  root.finish();
-  return session;
-}
-
 }  // namespace
-
-QByteArray toText(const Session& session) {
-  JsonObject root{{"schema", kSchema}, {"scenario", presets::to_json(session.request)}};
-  if (!session.path.isEmpty()) root.emplace_back("path", session.path.toStdString());
-  if (session.baseline) root.emplace_back("baseline", presets::to_json(*session.baseline));
-  JsonArray pins;
-  for (const Session::Pin& pin : session.pins)
-    pins.emplace_back(
-        JsonObject{{"name", pin.name.toStdString()}, {"scenario", presets::to_json(pin.request)}});
-  if (!pins.empty()) root.emplace_back("pins", std::move(pins));
-  return QByteArray::fromStdString(presets::to_text(root)) + '\n';
-}
-
-Session readSession(const QString& path) {
-  const JsonDocument document = presets::read_json_file(path.toStdString());
-  const JsonValue* schema = document.root.find("schema");
-  const auto* name = schema == nullptr ? nullptr : schema->get_if<std::string>();
-  if (name != nullptr && *name == presets::kScenarioSchema)
-    return {.request = presets::read_scenario(document)};
-  if (name != nullptr && *name == kSchema) return sessionOf(document);
-  throw InputError{{.file = document.file,
-                    .field = "/schema",
-                    .value = name == nullptr ? std::string{"none"} : presets::in_quotes(*name),
-                    .expected = presets::in_quotes(kSchema),
-                    .hint = "a newer hexaplan-gui may have written it"}};
-}
 
 QString RecoveryFile::folder() {
   return QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + "/recovery";

@@ -3,31 +3,9 @@
 #include <QLockFile>
 #include <QString>
 #include <memory>
-#include <optional>
 #include <vector>
 
-#include "presets/scenario/scenario_request.h"
-
 namespace hexaplan::gui {
-
-/// What a window would lose with a crash: its question, the file it is of, and what it is compared with.
-struct Session {
-  struct Pin {
-    QString name;
-    presets::ScenarioRequest request;
-    friend bool operator==(const Pin&, const Pin&) = default;
-  };
-  presets::ScenarioRequest request;
-  QString path;  // of the scenario file; empty: none
-  std::optional<presets::ScenarioRequest> baseline;
-  std::vector<Pin> pins;
-  friend bool operator==(const Session&, const Session&) = default;
-};
-
-/// {"schema": "hexaplan/recovery/1", "scenario", "path", "baseline", "pins"}.
-[[nodiscard]] QByteArray toText(const Session& session);
-/// Reads what `toText` writes, and a bare scenario file, which older versions left. InputError otherwise.
-[[nodiscard]] Session readSession(const QString& path);
 
 /// The file in which one window keeps its session until it ends by itself. Locked while its window lives, so
 /// that no other window takes it; the lock of a process that is gone does not count.

@@ -1,5 +1,6 @@
 #include "gui/app/document/scenario_document.h"
 
+#include <QFileInfo>
 #include <QUndoCommand>
 #include <utility>
 
@@ -58,10 +59,52 @@ class CompareCommand : public QUndoCommand {
   Comparison before_, after_;
 };
 
+/// From some notes to others.
+class NotesCommand : public QUndoCommand {
+ public:
+  NotesCommand(ScenarioDocument& document, QString after, int step)
+      : QUndoCommand{ScenarioDocument::tr("Notes")},
+        document_{document},
+        before_{document.notes_},
+        after_{std::move(after)},
+        step_{step} {}
+
+  void undo() override { document_.apply(before_); }
+  void redo() override { document_.apply(after_); }
+  [[nodiscard]] int id() const override { return 2; }
+  bool mergeWith(const QUndoCommand* other) override {
+    const auto* next = static_cast<const NotesCommand*>(other);
+    if (next->step_ != step_) return false;
+    after_ = next->after_;
+    setObsolete(before_ == after_);
+    return true;
+  }
+
+ private:
+  ScenarioDocument& document_;
+  QString before_, after_;
+  int step_;
+};
+
+namespace {
+
+/// What nobody can have again from files and searches.
+Project onlyWritten(Project project) {
+  project.searches.clear();
+  project.measured.clear();
+  project.traces.clear();
+  return project;
+}
+
+}  // namespace
+
 ScenarioDocument::ScenarioDocument(QObject* parent)
     : QObject{parent},
       evaluation_{std::make_shared<const Evaluation>()},
-      estimates_{[this](const ScenarioRequest& request) { return evaluator_.evaluate(request); },
+      estimates_{[this](const ScenarioRequest& request) {
+                   if (reread_.exchange(false)) evaluator_.forget();
+                   return evaluator_.evaluate(request);
+                 },
                  [this](EvaluationPtr evaluation) {
                    evaluation_ = std::move(evaluation);
                    emit evaluated();
@@ -90,6 +133,15 @@ void ScenarioDocument::apply(const Comparison& compared) {
   compared_ = compared;
   emit baselineChanged();
   emit pinsChanged();
+}
+
+void ScenarioDocument::apply(const QString& notes) {
+  notes_ = notes;
+  emit notesChanged();
+}
+
+void ScenarioDocument::writeNotes(const QString& notes) {
+  if (notes != notes_) undo_.push(new NotesCommand{*this, notes, step_});
 }
 
 QString ScenarioDocument::edit(const Field& field, const QString& text, bool continuous) {
@@ -131,16 +183,46 @@ void ScenarioDocument::loadPlan(const Evaluation& question, const costmodel::Rec
 }
 
 void ScenarioDocument::reset(const ScenarioRequest& request, const QString& path) {
+  if (saved_as_ == SavedAs::Project) open({}, {});
   undo_.clear();
   path_ = path;
-  saved_ = request;
+  saved_ = Project{.request = request};
+  rereadFiles();
   apply(request);
   emit pathChanged();
 }
 
-void ScenarioDocument::markSaved(const QString& path) {
+void ScenarioDocument::open(const Project& project, const QString& path) {
+  undo_.clear();
   path_ = path;
-  saved_ = request_;
+  saved_as_ = path.isEmpty() ? SavedAs::Scenario : SavedAs::Project;
+  rereadFiles();
+  apply(project.request);
+  apply(project.compared);
+  apply(project.notes);
+  takeKept(project);
+  saved_ = this->project();
+  emit pathChanged();
+}
+
+void ScenarioDocument::takeKept(const Project& project) {
+  searches_ = project.searches;
+  measured_ = project.measured;
+  traces_ = project.traces;
+  emit projectOpened();
+  emit keptChanged();
+}
+
+bool ScenarioDocument::isModified() const {
+  if (!saved_) return true;
+  if (saved_as_ == SavedAs::Project) return isBeyondFile();
+  return onlyWritten(*saved_) != onlyWritten(project());
+}
+
+void ScenarioDocument::markSaved(const QString& path, SavedAs as) {
+  path_ = path;
+  saved_as_ = as;
+  saved_ = as == SavedAs::Project ? project() : Project{.request = request_};
   emit pathChanged();
 }
 
@@ -149,36 +231,70 @@ void ScenarioDocument::markUnsaved() {
   emit changed();
 }
 
-QByteArray ScenarioDocument::toFile() const {
-  return QByteArray::fromStdString(presets::to_text(presets::to_json(request_))) + '\n';
+QByteArray ScenarioDocument::toFile(const QString& path, SavedAs as) const {
+  const presets::JsonValue json = as == SavedAs::Scenario
+                                      ? presets::to_json(request_)
+                                      : toJson(project(), *evaluation_, QFileInfo{path}.absolutePath());
+  return QByteArray::fromStdString(presets::to_text(json)) + '\n';
 }
 
-Session ScenarioDocument::session() const {
-  Session session{.request = request_, .path = path_};
-  if (compared_.baseline) session.baseline = compared_.baseline->request;
-  for (const PinnedState& pin : compared_.pins) session.pins.push_back({pin.name, pin.evaluation->request});
-  return session;
+Project ScenarioDocument::project() const {
+  return {request_, notes_, compared_, searches_, measured_, traces_};
+}
+
+/// Searches, reports and traces are no step.
+void ScenarioDocument::takeAsStep(const Project& project, const QString& title) {
+  undo_.beginMacro(title);
+  change(project.request, title);
+  compare(project.compared, title);
+  writeNotes(project.notes);
+  undo_.endMacro();
+  takeKept(project);
 }
 
 void ScenarioDocument::restore(const Session& session) {
-  Evaluator evaluator;  // not the worker's
-  Comparison compared;
-  const auto priced = [&](const ScenarioRequest& request) {
-    EvaluationPtr evaluation = evaluator.evaluate(request);
-    return evaluation->priced() ? evaluation : nullptr;
-  };
-  if (session.baseline) compared.baseline = priced(*session.baseline);
-  for (const Session::Pin& pin : session.pins) {
-    if (EvaluationPtr evaluation = priced(pin.request))
-      compared.pins.push_back({pin.name, std::move(evaluation)});
-  }
-  undo_.beginMacro(tr("Recovered"));
-  change(session.request, tr("Recovered"));
-  compare(std::move(compared), tr("Recovered"));
-  undo_.endMacro();
+  takeAsStep(session.project, tr("Recovered"));
   path_ = session.path;
+  saved_as_ = session.saved_as;
   saved_.reset();
   emit pathChanged();
+}
+
+void ScenarioDocument::reload(const Project& project, const QString& path) {
+  takeAsStep(project, tr("Reloaded"));
+  markSaved(path, SavedAs::Project);
+}
+
+void ScenarioDocument::keepSearch(SearchResultPtr search) {
+  searches_.push_back(std::move(search));
+  if (searches_.size() > kMostSearches) searches_.erase(searches_.begin());
+  emit keptChanged();
+}
+
+void ScenarioDocument::forgetSearch(const SearchResultPtr& search) {
+  if (std::erase(searches_, search) > 0) emit keptChanged();
+}
+
+void ScenarioDocument::keepMeasured(MeasuredFilePtr file) {
+  std::erase_if(measured_, [&](const MeasuredFilePtr& other) { return other->name == file->name; });
+  measured_.push_back(std::move(file));
+  if (measured_.size() > kMostMeasured) measured_.erase(measured_.begin());
+  emit keptChanged();
+}
+
+void ScenarioDocument::forgetMeasured(const MeasuredFilePtr& file) {
+  if (std::erase(measured_, file) > 0) emit keptChanged();
+}
+
+void ScenarioDocument::keepTrace(const QString& path) {
+  const QString whole = QFileInfo{path}.absoluteFilePath();
+  if (traces_.contains(whole)) return;
+  traces_.append(whole);
+  emit keptChanged();
+}
+
+void ScenarioDocument::forgetTrace(const QString& path) {
+  if (traces_.removeAll(QFileInfo{path}.absoluteFilePath()) > 0) emit keptChanged();
 }
 
 /// The batch that follows from the layout now, said.

@@ -3,31 +3,28 @@
 #include <QString>
 #include <QTimer>
 #include <QUndoStack>
+#include <atomic>
 #include <vector>
 
 #include "gui/app/document/evaluation.h"
 #include "gui/app/document/evaluator.h"
-#include "gui/app/document/recovery.h"
+#include "gui/app/document/project.h"
 #include "gui/app/jobs/latest_job.h"
 
 namespace hexaplan::gui {
 
 struct Field;
 
-/// A state that was kept for comparison.
-struct PinnedState {
-  QString name;
-  EvaluationPtr evaluation;
-};
+/// Searches beyond these push out the oldest.
+inline constexpr std::size_t kMostSearches = 8;
+/// Reports of measurements beyond these push out the oldest.
+inline constexpr std::size_t kMostMeasured = 32;
+/// Letters of notes: a long chapter. More belongs into a file of its own.
+inline constexpr qsizetype kMostNotes = 100'000;
 
-/// What the present state is compared with.
-struct Comparison {
-  EvaluationPtr baseline;  // null: none
-  std::vector<PinnedState> pins;
-};
-
-/// The question of the window and everything that follows from it. Every change is a QUndoCommand; each is
-/// priced on a worker thread, and the whole answer arrives with `evaluated`.
+/// The project of the window: its question with everything that follows from it, and what was made of it.
+/// Every change of question, comparison and notes is a QUndoCommand; each question is priced on a worker
+/// thread, and the whole answer arrives with `evaluated`.
 class ScenarioDocument : public QObject {
   Q_OBJECT
  public:
@@ -51,21 +48,52 @@ class ScenarioDocument : public QObject {
   void loadPlan(const Evaluation& question, const costmodel::Recipe& recipe, const costmodel::Layout& layout,
                 const QString& title);
 
-  /// A file, or nothing. Starts with an empty history.
+  /// Takes a scenario file, or nothing, with an empty history. What is compared, found and noted stays,
+  /// unless it is that of a project's file, which is left.
   void reset(const presets::ScenarioRequest& request, const QString& path);
+  /// Takes a whole project, with an empty history.
+  void open(const Project& project, const QString& path);
   [[nodiscard]] QString path() const { return path_; }
+  /// What the file at `path` holds.
+  [[nodiscard]] SavedAs savedAs() const { return saved_as_; }
+  /// Whether a person would lose something that the file does not have. Of what a scenario's file cannot
+  /// hold, searches, reports and traces do not count: they can be had again.
+  [[nodiscard]] bool isModified() const;
   /// Whether the question differs from the one in the file.
-  [[nodiscard]] bool isModified() const { return !saved_ || *saved_ != request_; }
+  [[nodiscard]] bool isQuestionModified() const { return !saved_ || saved_->request != request_; }
+  /// Whether the file lacks anything at all.
+  [[nodiscard]] bool isBeyondFile() const { return !saved_ || *saved_ != project(); }
   /// Marks the present state as that of `path`.
-  void markSaved(const QString& path);
+  void markSaved(const QString& path, SavedAs as = SavedAs::Scenario);
   /// The file no longer holds what was saved there.
   void markUnsaved();
-  /// The scenario file as the command line reads it.
-  [[nodiscard]] QByteArray toFile() const;
+  /// The text of a file at `path`: a scenario as the command line reads it, or the project.
+  [[nodiscard]] QByteArray toFile(const QString& path, SavedAs as) const;
+  [[nodiscard]] Project project() const;
   /// Everything that a crash would lose.
-  [[nodiscard]] Session session() const;
-  /// Takes over what a crash left, as one step that can be undone.
+  [[nodiscard]] Session session() const { return {project(), path_, saved_as_}; }
+  /// Takes over what a crash left, the question, notes and comparison as one step that can be undone.
   void restore(const Session& session);
+  /// Takes what another program put into the project's file: question, notes and comparison as one step that
+  /// can be undone.
+  void reload(const Project& project, const QString& path);
+  /// Files that the question names may have changed: they are read anew with the next answer.
+  void rereadFiles() { reread_ = true; }
+
+  [[nodiscard]] const QString& notes() const { return notes_; }
+  /// Typing is one step until `settle`. Precondition: at most kMostNotes letters.
+  void writeNotes(const QString& notes);
+
+  [[nodiscard]] const std::vector<SearchResultPtr>& searches() const { return searches_; }
+  void keepSearch(SearchResultPtr search);
+  void forgetSearch(const SearchResultPtr& search);
+  [[nodiscard]] const std::vector<MeasuredFilePtr>& measured() const { return measured_; }
+  /// In place of one of the same name.
+  void keepMeasured(MeasuredFilePtr file);
+  void forgetMeasured(const MeasuredFilePtr& file);
+  [[nodiscard]] const QStringList& traces() const { return traces_; }
+  void keepTrace(const QString& path);
+  void forgetTrace(const QString& path);
 
   // Comparisons change with undo, too. A state that is kept keeps its global batch: where it followed from
   // the layout, it is said from then on, so that what is compared trains on the same batch.
@@ -85,23 +113,38 @@ class ScenarioDocument : public QObject {
   void baselineChanged();
   void pinsChanged();
   void pathChanged();
+  void notesChanged();
+  /// Searches, reports or traces came or went.
+  void keptChanged();
+  /// Another project's searches, reports and traces are there.
+  void projectOpened();
 
  private:
   friend class ChangeCommand;
   friend class CompareCommand;
+  friend class NotesCommand;
   void apply(const presets::ScenarioRequest& request);
   void apply(const Comparison& compared);
+  void apply(const QString& notes);
+  void takeKept(const Project& project);
+  void takeAsStep(const Project& project, const QString& title);
   void fail(const QString& problem);
   void keepBatch();
   void compare(Comparison compared, const QString& title);
 
   presets::ScenarioRequest request_;
-  std::optional<presets::ScenarioRequest> saved_ = presets::ScenarioRequest{};  // as the file has it
+  std::optional<Project> saved_ = Project{};  // as the file has it; nothing: unknown
+  SavedAs saved_as_ = SavedAs::Scenario;
   EvaluationPtr evaluation_;
   Comparison compared_;
+  QString notes_;
+  std::vector<SearchResultPtr> searches_;
+  std::vector<MeasuredFilePtr> measured_;
+  QStringList traces_;
   QUndoStack undo_;
   QString path_;
   int step_ = 0;
+  std::atomic<bool> reread_ = false;
   Evaluator evaluator_;  // used by the worker of estimates_ alone
   LatestJob<presets::ScenarioRequest, EvaluationPtr> estimates_;
 };

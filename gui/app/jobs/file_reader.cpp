@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "gui/app/document/evaluator.h"
 #include "gui/app/document/messages.h"
 #include "gui/models/number_text.h"
 #include "presets/import/import_plan.h"
@@ -13,6 +14,7 @@
 #include "presets/json/read_text_file.h"
 #include "presets/models/model_dimensions.h"
 #include "presets/runs/device_trace.h"
+#include "presets/scenario/project_question.h"
 #include "presets/scenario/scenario_page.h"
 
 namespace hexaplan::gui {
@@ -64,10 +66,12 @@ FileContent foreign(const presets::ImportFile& file, const JsonDocument& documen
 }
 
 ReportPage reportPage(const std::vector<presets::PageScenario>& scenarios) {
-  ReportPage page{presets::read_scenario(scenarios.front().document), {}};
+  ReportPage page{.project = {.request = presets::read_scenario(scenarios.front().document)}};
+  Evaluator evaluator;
   for (std::size_t i = 1; i < scenarios.size(); ++i)
-    page.pins.push_back(
-        {QString::fromStdString(scenarios[i].name), presets::read_scenario(scenarios[i].document)});
+    page.project.compared.pins.push_back(
+        {QString::fromStdString(scenarios[i].name),
+         evaluator.evaluate(presets::read_scenario(scenarios[i].document), Detail::Priced)});
   return page;
 }
 
@@ -79,13 +83,20 @@ FileContent understand(const presets::ImportFile& file, const presets::JsonValue
   const JsonDocument document = presets::parse_json(file.text, file.name);
   const std::string schema = schemaOf(document);
   if (schema == presets::kScenarioSchema) return presets::read_scenario(document);
-  if (holdsMeasurements(schema)) return readMeasurements(QString::fromStdString(file.name), document);
+  if (presets::is_project(document))
+    return readProject(document, QFileInfo{QString::fromStdString(file.name)}.absolutePath());
+  if (holdsMeasurements(schema)) {
+    MeasuredFilePtr measured =
+        readMeasuredFile(QFileInfo{QString::fromStdString(file.name)}.fileName(), document);
+    if (!measured->measured) return UnusableFile{measured->problem};
+    return measured;
+  }
   if (!schema.empty()) {
     throw InputError(
         {.file = document.file,
          .field = "/schema",
          .value = presets::in_quotes(schema),
-         .expected = "a scenario, a model, or what 'hexaplan run' and 'hexaplan accuracy' write"});
+         .expected = "a project, a scenario, a model, or what 'hexaplan run' and 'hexaplan accuracy' write"});
   }
   return foreign(file, document, model.is_null() ? document.root : model);
 }

@@ -9,8 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "gui/app/document/recovery.h"
-#include "gui/app/jobs/measurements.h"
+#include "gui/app/document/project.h"
 #include "presets/json/json_value.h"
 #include "presets/scenario/scenario_request.h"
 
@@ -21,10 +20,10 @@ struct ModelFile {
   presets::JsonValue config;
   QString name;
 };
-/// A page that was written as a report, whose scenario is inside. Not a file to save to.
+/// A page that was written as a report, whose scenario is inside, with what it is compared with as pins. Not
+/// a file to save to.
 struct ReportPage {
-  presets::ScenarioRequest request;
-  std::vector<Session::Pin> pins;  // what it is compared with
+  Project project;
 };
 /// What somebody's launch script or configuration says; what it leaves open is null or not said.
 struct LaunchPlan {
@@ -45,8 +44,8 @@ struct UnusableFile {
   QString problem;
 };
 /// What a file turned out to be.
-using FileContent = std::variant<presets::ScenarioRequest, ReportPage, ModelFile, LaunchPlan, Measurements,
-                                 TraceFile, UnusableFile>;
+using FileContent = std::variant<presets::ScenarioRequest, Project, ReportPage, ModelFile, LaunchPlan,
+                                 MeasuredFilePtr, TraceFile, UnusableFile>;
 
 /// Reads and understands a file by what is in it; never throws.
 [[nodiscard]] FileContent readAnyFile(const QString& path);

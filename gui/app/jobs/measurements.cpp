@@ -7,6 +7,7 @@
 
 #include "costmodel/memory/memory_kinds.h"
 #include "gui/app/document/evaluator.h"
+#include "gui/app/document/messages.h"
 #include "presets/json/object_reader.h"
 
 namespace hexaplan::gui {
@@ -123,7 +124,7 @@ std::shared_ptr<const MeasuredRun> readRun(const QString& path, const JsonDocume
   auto run = std::make_shared<MeasuredRun>();
   run->path = path;
   const JsonDocument question{document.file, scenario->json()};
-  run->predicted = Evaluator{}.evaluate(presets::read_scenario(question));
+  run->predicted = Evaluator{}.evaluate(presets::read_scenario(question), Detail::Priced);
   if (run->predicted->problem) throw InputError{*run->predicted->problem};
   run->report.complete = root.required("complete").boolean();
   for (const ValueReader& step : root.required("steps").elements())
@@ -185,6 +186,27 @@ Measurements readMeasurements(const QString& path, const JsonDocument& document)
   if (schema != nullptr && *schema == JsonValue{kValidation})
     return std::make_shared<const ValidatedRuns>(readValidatedRuns(path, document));
   return readRun(path, document);
+}
+
+MeasuredFilePtr readMeasuredFile(const QString& name, const JsonDocument& document) {
+  auto file = std::make_shared<MeasuredFile>();
+  file->name = name;
+  file->document = document.root;
+  try {
+    const JsonValue* schema = document.root.find("schema");
+    const auto* known = schema == nullptr ? nullptr : schema->get_if<std::string>();
+    if (known == nullptr || !holdsMeasurements(*known)) {
+      throw InputError({.file = document.file,
+                        .field = "/schema",
+                        .value = known == nullptr ? "none" : presets::in_quotes(*known),
+                        .expected = "a report that this version reads",
+                        .hint = "a newer one may have written it"});
+    }
+    file->measured = readMeasurements(name, document);
+  } catch (const InputError& error) {
+    file->problem = problemText(error.problem);
+  }
+  return file;
 }
 
 }  // namespace hexaplan::gui

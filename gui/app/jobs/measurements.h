@@ -1,6 +1,7 @@
 #pragma once
 #include <QString>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -29,6 +30,15 @@ struct MeasuredRows {
 using Measurements = std::variant<std::shared_ptr<const MeasuredRun>, std::shared_ptr<const MeasuredRows>,
                                   std::shared_ptr<const ValidatedRuns>>;
 
+/// A file of measurements, as it was read and as it was understood.
+struct MeasuredFile {
+  QString name;  // for people
+  presets::JsonValue document;
+  std::optional<Measurements> measured;
+  QString problem;  // why there are none
+};
+using MeasuredFilePtr = std::shared_ptr<const MeasuredFile>;
+
 /// True for the schemas that `readMeasurements` understands: hexaplan/run/1, hexaplan/accuracy/1,
 /// hexaplan/validation/1.
 [[nodiscard]] bool holdsMeasurements(const std::string& schema);
@@ -36,5 +46,7 @@ using Measurements = std::variant<std::shared_ptr<const MeasuredRun>, std::share
 /// Reads a report and predicts what it measured. InputError when a field is missing or is something else, or
 /// when nothing was executed. For worker threads.
 [[nodiscard]] Measurements readMeasurements(const QString& path, const presets::JsonDocument& document);
+/// The same as a file that is kept: one that cannot be understood here says why.
+[[nodiscard]] MeasuredFilePtr readMeasuredFile(const QString& name, const presets::JsonDocument& document);
 
 }  // namespace hexaplan::gui

@@ -1,6 +1,6 @@
 #include "gui/app/jobs/search_job.h"
 
-#include <utility>
+#include "gui/app/jobs/search_limits.h"
 
 namespace hexaplan::gui {
 
@@ -30,10 +30,11 @@ costmodel::Recipe keptBySearch(const costmodel::Recipe& recipe, const planner::S
 
 SearchJob::SearchJob(QObject* parent) : QObject{parent}, thread_{*this} {}
 
-void SearchJob::start(EvaluationPtr evaluation, planner::SearchProblem problem) {
+void SearchJob::start(const EvaluationPtr& evaluation, const SearchTerms& terms) {
   auto question = std::make_shared<SearchResult>();
-  question->evaluation = std::move(evaluation);
-  question->problem = std::move(problem);
+  question->evaluation = evaluation;
+  question->terms = terms;
+  question->problem = problemOf(*evaluation, terms);
   thread_.start(
       [question](const planner::SearchOptions& how) {
         question->ranking = planner::search(question->problem, how);
@@ -46,21 +47,30 @@ void SearchJob::start(EvaluationPtr evaluation, planner::SearchProblem problem) 
       });
 }
 
-bool stillAsked(const SearchResult& result, const Evaluation& now) {
-  const Evaluation& was = *result.evaluation;
-  const auto& a = was.request;
+bool stillAsked(const Evaluation& asked, const planner::SearchSpace& space, const Evaluation& now) {
+  const auto& a = asked.request;
   const auto& b = now.request;
-  const planner::SearchSpace& space = result.problem.space;
   return a.model == b.model && a.cluster == b.cluster && a.framework == b.framework &&
          a.calibration == b.calibration && a.fabric == b.fabric && a.price_per_hour == b.price_per_hour &&
-         keptBySearch(was.scenario.recipe, space) == keptBySearch(now.scenario.recipe, space) &&
-         keptBySearch(was.scenario.layout) == keptBySearch(now.scenario.layout);
+         keptBySearch(asked.scenario.recipe, space) == keptBySearch(now.scenario.recipe, space) &&
+         keptBySearch(asked.scenario.layout) == keptBySearch(now.scenario.layout);
 }
 
-planner::SearchProblem problemOf(const Evaluation& evaluation) {
+bool stillAsked(const SearchResult& result, const Evaluation& now) {
+  return stillAsked(*result.evaluation, result.problem.space, now);
+}
+
+planner::SearchProblem problemOf(const Evaluation& evaluation, const SearchTerms& terms) {
   planner::SearchProblem problem;
   problem.base = evaluation.scenario;
   problem.hardware.push_back({evaluation.scenario.cluster, evaluation.calibration->calibration});
+  narrow(problem, evaluation, terms.limits);
+  problem.objective = terms.objective;
+  problem.constraints.max_risk = terms.max_risk;
+  problem.constraints.memory_share = terms.memory_share;
+  problem.top = terms.top;
+  if (terms.keep_micro_batch) problem.space.micro_batch = {evaluation.scenario.recipe.micro_batch};
+  if (terms.keep_recompute) problem.space.recompute = {evaluation.scenario.recipe.recompute};
   return problem;
 }
 

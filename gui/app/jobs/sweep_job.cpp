@@ -25,7 +25,7 @@ void askCell(Evaluator& evaluator, const Evaluation& now, const SweepResult& swe
     cell.nothing = problemText(error.problem);
     return;
   }
-  cell.evaluation = evaluator.evaluate(request);
+  cell.evaluation = evaluator.evaluate(request, Detail::Question);
   if (cell.evaluation->problem) cell.nothing = problemText(*cell.evaluation->problem);
 }
 

@@ -15,6 +15,7 @@
 #include <QSettings>
 #include <QSplitter>
 #include <QStackedWidget>
+#include <QTabBar>
 #include <QTabWidget>
 #include <QUrl>
 #include <QVBoxLayout>
@@ -26,6 +27,7 @@
 #include "gui/app/main_window/verdict_bar.h"
 #include "gui/app/pages/compare_page.h"
 #include "gui/app/pages/memory_page.h"
+#include "gui/app/pages/notes_page.h"
 #include "gui/app/pages/search_page.h"
 #include "gui/app/pages/time_page.h"
 #include "gui/app/pages/validation_page.h"
@@ -42,6 +44,7 @@ using presets::ScenarioRequest;
 namespace {
 
 constexpr int kAutosaveMilliseconds = 2000;
+const QString kProjectSuffix = QStringLiteral("hexaplan");
 /// GPUs that most launch files are written for; any other is chosen at the left.
 constexpr const char* kUsualGpus[] = {"H100", "A100-80GB", "H200", "B200"};
 
@@ -94,15 +97,17 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow{parent} {
   connect(&document_, &ScenarioDocument::pathChanged, this, &MainWindow::updateTitle);
   connect(&document_, &ScenarioDocument::pathChanged, this, [this] { file_watch_.watch(document_.path()); });
   connect(&file_watch_, &FileWatch::changed, this, &MainWindow::fileChanged);
-  connect(&document_, &ScenarioDocument::changed, this, &MainWindow::updateTitle);
   connect(&document_, &ScenarioDocument::changed, message_, &MessageBar::questionChanged);
   connect(pages_, &QTabWidget::currentChanged, message_, &MessageBar::pageChanged);
   // A row of changes must not put it off for ever.
   const auto save_soon = [this] {
     if (!autosave_.isActive()) autosave_.start();
   };
-  connect(&document_, &ScenarioDocument::changed, this, save_soon);
-  connect(&document_, &ScenarioDocument::pinsChanged, this, save_soon);
+  for (const auto signal : {&ScenarioDocument::changed, &ScenarioDocument::pinsChanged,
+                            &ScenarioDocument::notesChanged, &ScenarioDocument::keptChanged}) {
+    connect(&document_, signal, this, save_soon);
+    connect(&document_, signal, this, &MainWindow::updateTitle);
+  }
   autosave_.setSingleShot(true);
   autosave_.setInterval(kAutosaveMilliseconds);
   connect(&autosave_, &QTimer::timeout, this, &MainWindow::autosave);
@@ -121,6 +126,7 @@ void MainWindow::makePages() {
   pages_ = new QTabWidget{stack_};
   pages_->setObjectName("pages");
   pages_->setDocumentMode(true);
+  pages_->tabBar()->setAccessibleName(tr("Pages"));
   pages_->addTab(new MemoryPage{document_, simulations_, pages_}, tr("Memory"));
   time_page_ = new TimePage{document_, simulations_, pages_};
   pages_->addTab(time_page_, tr("Time"));
@@ -134,11 +140,14 @@ void MainWindow::makePages() {
   pages_->addTab(validation_, tr("Validation"));
   connect(validation_, &ValidationPage::openReportRequested, this,
           [this] { openWithDialog(tr("Open a report"), tr("Report (*.json);;All files (*)")); });
+  notes_ = new NotesPage{document_, pages_};
+  pages_->addTab(notes_, tr("Notes"));
   stack_->addWidget(start_);
   stack_->addWidget(pages_);
   connect(start_, &StartPage::openModelRequested, setup_, &SetupPanel::openModelRequested);
-  connect(start_, &StartPage::openScenarioRequested, this,
-          [this] { openWithDialog(tr("Open"), tr("Hexaplan and models (*.json *.html);;All files (*)")); });
+  connect(start_, &StartPage::openScenarioRequested, this, [this] {
+    openWithDialog(tr("Open"), tr("Hexaplan and models (*.hexaplan *.json *.html);;All files (*)"));
+  });
   connect(start_, &StartPage::exampleRequested, this, &MainWindow::showExample);
   connect(start_, &StartPage::clusterRequested, this, [this](const QString& cluster) {
     ScenarioRequest request = document_.request();
@@ -152,9 +161,9 @@ void MainWindow::showPagesOrStart() {
   const EvaluationPtr e = document_.evaluation();
   const bool asked = e->has_model && e->has_cluster;
   // Measured rows can be looked at without a question of one's own, and a trace that waits for its question.
-  const bool looking = stack_->currentWidget() == pages_ &&
-                       (pages_->currentWidget() == validation_ ||
-                        (pages_->currentWidget() == time_page_ && time_page_->hasTrace()));
+  const QWidget* page = pages_->currentWidget();
+  const bool looking = stack_->currentWidget() == pages_ && (page == validation_ || page == notes_ ||
+                                                             (page == time_page_ && time_page_->hasTrace()));
   stack_->setCurrentWidget(asked || looking ? static_cast<QWidget*>(pages_) : start_);
   verdict_->setVisible(asked);
 }
@@ -200,13 +209,15 @@ void MainWindow::take(const QString& path, const FileContent& content) {
   message_->hide();
   if (const auto* scenario = std::get_if<ScenarioRequest>(&content)) {
     takeScenario(path, *scenario);
+  } else if (const auto* project = std::get_if<Project>(&content)) {
+    takeProject(path, *project);
   } else if (const auto* page = std::get_if<ReportPage>(&content)) {
-    takeReport(*page);
+    takeProject({}, page->project);  // no path: saving must not replace the page
   } else if (const auto* model = std::get_if<ModelFile>(&content)) {
     takeModel(*model);
   } else if (const auto* launch = std::get_if<LaunchPlan>(&content)) {
     takeLaunchPlan(*launch);
-  } else if (const auto* measured = std::get_if<Measurements>(&content)) {
+  } else if (const auto* measured = std::get_if<MeasuredFilePtr>(&content)) {
     takeMeasurements(*measured);
   } else if (const auto* trace = std::get_if<TraceFile>(&content)) {
     takeTrace(trace->path);
@@ -214,17 +225,16 @@ void MainWindow::take(const QString& path, const FileContent& content) {
   if (!path.isEmpty()) rememberFile(path);
 }
 
+/// Comparison and notes stay, unless they are those of another file.
 void MainWindow::takeScenario(const QString& path, const ScenarioRequest& request) {
-  if (!mayDiscard()) return;
+  const bool loses =
+      document_.savedAs() == SavedAs::Project ? document_.isModified() : document_.isQuestionModified();
+  if (loses && !mayDiscard()) return;
   document_.reset(request, path);
 }
 
-/// What was compared is pinned again. No path: saving must not replace the page.
-void MainWindow::takeReport(const ReportPage& page) {
-  if (!mayDiscard()) return;
-  document_.reset(page.request, {});
-  if (!page.pins.empty())
-    document_.restore({.request = page.request, .path = {}, .baseline = {}, .pins = page.pins});
+void MainWindow::takeProject(const QString& path, const Project& project) {
+  if (mayDiscard()) document_.open(project, path);
 }
 
 void MainWindow::takeModel(const ModelFile& model) {
@@ -254,8 +264,13 @@ void MainWindow::takeLaunchPlan(const LaunchPlan& plan) {
   if (request.model.is_null()) request.model = document_.request().model;
   if (request.model.is_null()) said.append(tr("the files do not say the model: choose it at the left"));
   const bool type_open = request.cluster.is_null() && plan.gpus > 0;
+  const bool gpus_open = request.cluster.is_null() && plan.gpus == 0;
   if (request.cluster.is_null()) request.cluster = document_.request().cluster;
   const bool no_machines = request.cluster.is_null();
+  if (gpus_open) {
+    said.append(no_machines ? tr("the files do not say the GPUs: choose them at the left")
+                            : tr("the files do not say the GPUs: they stay as they were"));
+  }
   if (type_open && no_machines) {
     said.append(tr("the files start %1 GPUs and do not say their type").arg(countText(plan.gpus)));
   } else if (type_open) {
@@ -273,11 +288,11 @@ void MainWindow::takeLaunchPlan(const LaunchPlan& plan) {
 }
 
 /// A run is shown beside its prediction, and its question becomes the window's when there is none yet.
-void MainWindow::takeMeasurements(const Measurements& measured) {
-  const auto* run = std::get_if<std::shared_ptr<const MeasuredRun>>(&measured);
+void MainWindow::takeMeasurements(const MeasuredFilePtr& file) {
+  const auto* run = std::get_if<std::shared_ptr<const MeasuredRun>>(&*file->measured);
   if (run != nullptr && !document_.evaluation()->understood())
     document_.change((*run)->predicted->request, tr("Executed run"));
-  validation_->show(measured);
+  document_.keepMeasured(file);
   stack_->setCurrentWidget(pages_);
   pages_->setCurrentWidget(validation_);
 }
@@ -290,37 +305,63 @@ void MainWindow::takeTrace(const QString& path) {
 }
 
 bool MainWindow::saveTo(const QString& path) {
+  const bool again = !path.isEmpty() && path == document_.path();
+  const bool project =
+      again ? document_.savedAs() == SavedAs::Project : QFileInfo{path}.suffix() == kProjectSuffix;
+  const SavedAs as = project ? SavedAs::Project : SavedAs::Scenario;
   QSaveFile file{path};
-  const QByteArray text = document_.toFile();
+  const QByteArray text = document_.toFile(path, as);
   if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size() || !file.commit()) {
     showMessage(tr("Not saved: %1: %2").arg(path, file.errorString()), true);
     return false;
   }
-  document_.markSaved(path);
+  document_.markSaved(path, as);
   rememberFile(path);
-  autosave();  // what is not saved is not in the file: comparisons
+  autosave();
+  if (document_.isModified()) sayWhatStaysUnsaved();
   return true;
 }
 
-bool MainWindow::save() {
-  return document_.path().isEmpty() ? saveAs() : saveTo(document_.path());
+/// A scenario's file has the question alone.
+void MainWindow::sayWhatStaysUnsaved() {
+  message_->say(tr("%1 holds the question. Baseline, pins and notes are saved with a project.")
+                    .arg(QFileInfo{document_.path()}.fileName()),
+                false, {{tr("Save a project…"), [this] { saveAs(SavedAs::Project); }}});
 }
 
-bool MainWindow::saveAs() {
-  QString path = QFileDialog::getSaveFileName(this, tr("Save the scenario"), document_.path(),
-                                              tr("Hexaplan scenario (*.json)"));
+bool MainWindow::save() {
+  return document_.path().isEmpty() ? saveAs(SavedAs::Project) : saveTo(document_.path());
+}
+
+/// `as`: what is offered first.
+bool MainWindow::saveAs(SavedAs as) {
+  const QString project = tr("Hexaplan project (*.hexaplan)"), scenario = tr("Hexaplan scenario (*.json)");
+  QString chosen = as == SavedAs::Project ? project : scenario;
+  const QString now = document_.path();
+  const QFileInfo file{now.isEmpty() ? QDir{QSettings{}.value("folder").toString()}.filePath(tr("Untitled"))
+                                     : now};
+  const QString ending = as == SavedAs::Project ? kProjectSuffix : QStringLiteral("json");
+  const QString offered = now.isEmpty() || document_.savedAs() != as
+                              ? file.dir().filePath(file.completeBaseName() + u'.' + ending)
+                              : now;
+  QString path =
+      QFileDialog::getSaveFileName(this, tr("Save as"), offered, project + ";;" + scenario, &chosen);
   if (path.isEmpty()) return false;
-  if (QFileInfo{path}.suffix().isEmpty()) path += ".json";
+  if (QFileInfo{path}.suffix().isEmpty()) path += chosen == scenario ? ".json" : ".hexaplan";
   return saveTo(path);
 }
 
 bool MainWindow::mayDiscard() {
   if (!document_.isModified()) return true;
-  const auto answer = QMessageBox::question(
-      this, tr("Unsaved changes"), tr("The scenario has changes that are not saved."),
-      QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, QMessageBox::Save);
-  if (answer == QMessageBox::Save) return save();
-  return answer == QMessageBox::Discard;
+  const QString lost = document_.isQuestionModified()
+                           ? tr("There are changes that are not saved.")
+                           : tr("Baseline, pins, notes or what was found are not saved.");
+  const auto answer = QMessageBox::question(this, tr("Unsaved changes"), lost,
+                                            QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel,
+                                            QMessageBox::Save);
+  if (answer != QMessageBox::Save) return answer == QMessageBox::Discard;
+  // A scenario's file takes no more than the question.
+  return save() && (!document_.isModified() || saveAs(SavedAs::Project));
 }
 
 void MainWindow::openWithDialog(const QString& title, const QString& filter) {
@@ -331,8 +372,8 @@ void MainWindow::openWithDialog(const QString& title, const QString& filter) {
   open(path);
 }
 
-void MainWindow::newScenario() {
-  if (mayDiscard()) document_.reset({}, {});
+void MainWindow::newProject() {
+  if (mayDiscard()) document_.open({}, {});
 }
 
 void MainWindow::showExample() {
@@ -350,9 +391,7 @@ void MainWindow::findLayout() {
   }
   load_fastest_ = true;
   verdict_->setSearching(true);
-  planner::SearchProblem problem = problemOf(*e);
-  problem.constraints.max_risk = search_page_->allowedRisk();
-  search_.start(e, std::move(problem));
+  search_.start(e, {.max_risk = search_page_->allowedRisk(), .limits = {}});
 }
 
 void MainWindow::loadFound(const SearchResult& result, const planner::Plan& plan, const QString& title) {

@@ -25,6 +25,7 @@ struct LaunchFormat;
 namespace hexaplan::gui {
 
 class MemoryPage;
+class NotesPage;
 class SearchPage;
 class SetupPanel;
 class StartPage;
@@ -44,10 +45,11 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] QTabWidget& pages() { return *pages_; }
   [[nodiscard]] SetupPanel& setup() { return *setup_; }
 
-  /// Opens a scenario, a config.json or an execution report: reads on a worker thread; what cannot be used is
-  /// said in the message line, and nothing changes.
+  /// Opens a project, a scenario, a config.json or an execution report: reads on a worker thread; what cannot
+  /// be used is said in the message line, and nothing changes.
   void open(const QString& path);
-  /// Writes the scenario file; false with a message when that fails.
+  /// Writes the window's file: the same kind again at the same path; else a project where the name ends with
+  /// ".hexaplan", and a scenario, the question alone, everywhere else. False with a message when that fails.
   bool saveTo(const QString& path);
   /// Takes the scenario of the share link in `text`; says so when there is none or it cannot be read.
   void openShareLink(const QString& text);
@@ -55,6 +57,9 @@ class MainWindow : public QMainWindow {
   void paste(const QString& text);
   /// Writes the plan for a framework; false with a message when that fails. Precondition: it is priced.
   bool exportLaunch(const QString& path, const presets::LaunchFormat& format);
+  /// Writes what `hexaplan estimate --json` prints of the present question; false with a message when that
+  /// fails.
+  bool exportAnswer(const QString& path);
   /// Writes what the window shows as a page (report::plan_page): the plan, with the comparison and with the
   /// search where it answers the present question. On a worker thread; `reportWritten` tells the end.
   void writeReport(const QString& path);
@@ -87,6 +92,7 @@ class MainWindow : public QMainWindow {
   void makeFileMenu();
   void makeLaunchMenu(QMenu* into);
   void chooseReportFile();
+  void chooseAnswerFile();
   void chooseLaunchFile(const presets::LaunchFormat& format);
   void makeEditMenu();
   void makeViewMenu();
@@ -97,11 +103,11 @@ class MainWindow : public QMainWindow {
   /// `problems`: of the files before.
   void openAll(QStringList paths, const QStringList& problems);
   void takeScenario(const QString& path, const presets::ScenarioRequest& request);
-  void takeReport(const ReportPage& page);
+  void takeProject(const QString& path, const Project& project);
   void takeModel(const ModelFile& model);
   void takeLaunchPlan(const LaunchPlan& plan);
   std::vector<MessageBar::Offer> machinesFor(const LaunchPlan& plan);
-  void takeMeasurements(const Measurements& measured);
+  void takeMeasurements(const MeasuredFilePtr& file);
   void takeTrace(const QString& path);
   void showBytesIn(ByteUnit unit);
   void showMessage(const QString& text, bool problem);
@@ -109,9 +115,10 @@ class MainWindow : public QMainWindow {
   void fileChanged();
   bool mayDiscard();
   bool save();
-  bool saveAs();
+  bool saveAs(SavedAs as);
+  void sayWhatStaysUnsaved();
   void openWithDialog(const QString& title, const QString& filter);
-  void newScenario();
+  void newProject();
   void showExample();
   void fillRecent();
   void updateTitle();
@@ -139,6 +146,7 @@ class MainWindow : public QMainWindow {
   TimePage* time_page_ = nullptr;
   SearchPage* search_page_ = nullptr;
   ValidationPage* validation_ = nullptr;
+  NotesPage* notes_ = nullptr;
   QMenu* recent_ = nullptr;
   FileWatch file_watch_;
   RecoveryFile recovery_;

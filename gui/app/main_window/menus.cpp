@@ -22,8 +22,10 @@
 #include "gui/app/main_window/theme.h"
 #include "gui/app/main_window/verdict_bar.h"
 #include "gui/app/main_window/version.h"
+#include "gui/app/pages/notes_page.h"
 #include "gui/app/pages/oracle_dialog.h"
 #include "gui/app/pages/time_page.h"
+#include "gui/app/pages/validation_page.h"
 #include "gui/app/setup/formula_page.h"
 #include "gui/app/setup/setup_panel.h"
 #include "gui/models/table_model.h"
@@ -53,12 +55,12 @@ void MainWindow::makeMenus() {
 
 void MainWindow::makeFileMenu() {
   QMenu* menu = menuBar()->addMenu(tr("&File"));
-  addAction(menu, tr("&New"), "actionNew", QKeySequence::New, [this] { newScenario(); });
+  addAction(menu, tr("&New"), "actionNew", QKeySequence::New, [this] { newProject(); });
   addAction(menu, tr("&Open…"), "actionOpen", QKeySequence::Open, [this] {
     openWithDialog(
-        tr("Open a scenario, a model or an execution report"),
-        tr("Hexaplan, models and traces (*.json *.json.gz *.sqlite *.html);;Launch files (*.sh *.yaml *.yml "
-           "*.toml *.py);;All files (*)"));
+        tr("Open a project, a scenario, a model or an execution report"),
+        tr("Hexaplan, models and traces (*.hexaplan *.json *.json.gz *.sqlite *.html);;Launch files (*.sh "
+           "*.yaml *.yml *.toml *.py);;All files (*)"));
   });
   addAction(menu, tr("Open a measured &trace…"), "actionOpenTrace", QKeySequence{"Ctrl+Shift+O"}, [this] {
     stack_->setCurrentWidget(pages_);
@@ -68,7 +70,8 @@ void MainWindow::makeFileMenu() {
   recent_ = menu->addMenu(tr("Open &recent"));
   connect(recent_, &QMenu::aboutToShow, this, &MainWindow::fillRecent);
   addAction(menu, tr("&Save"), "actionSave", QKeySequence::Save, [this] { save(); });
-  addAction(menu, tr("Save &as…"), "actionSaveAs", QKeySequence::SaveAs, [this] { saveAs(); });
+  addAction(menu, tr("Save &as…"), "actionSaveAs", QKeySequence{"Ctrl+Shift+S"},
+            [this] { saveAs(SavedAs::Project); });
   menu->addSeparator();
   addAction(menu, tr("&Export charts of this page…"), "actionExport", QKeySequence{"Ctrl+E"},
             [this] { exportPage(); });
@@ -76,13 +79,15 @@ void MainWindow::makeFileMenu() {
     pages_->setCurrentWidget(time_page_);
     time_page_->exportTraceWithDialog();
   });
+  addAction(menu, tr("Export the answer as &JSON…"), "actionAnswer", QKeySequence{"Ctrl+Shift+J"},
+            [this] { chooseAnswerFile(); });
   makeLaunchMenu(menu);
   addAction(menu, tr("Sa&ve a report…"), "actionReport", QKeySequence{"Ctrl+Shift+R"}, [this] {
     chooseReportFile();
   })->setStatusTip(tr("One page that every browser opens, and that this program opens again"));
   addAction(menu, tr("&Print or save as PDF…"), "actionPrint", QKeySequence::Print, [this] { printPage(); });
   menu->addSeparator();
-  addAction(menu, tr("&Quit"), "actionQuit", QKeySequence::Quit, [this] { close(); });
+  addAction(menu, tr("&Quit"), "actionQuit", QKeySequence{"Ctrl+Q"}, [this] { close(); });
 }
 
 void MainWindow::makeEditMenu() {
@@ -126,8 +131,11 @@ void MainWindow::makeEditMenu() {
 void MainWindow::makeViewMenu() {
   QMenu* menu = menuBar()->addMenu(tr("&View"));
   for (int i = 0; i < pages_->count(); ++i) {
-    addAction(menu, pages_->tabText(i), "actionPage", QKeySequence{QString{"Ctrl+%1"}.arg(i + 1)},
-              [this, i] { pages_->setCurrentIndex(i); });
+    addAction(menu, pages_->tabText(i), "actionPage", QKeySequence{QString{"Ctrl+%1"}.arg(i + 1)}, [this, i] {
+      pages_->setCurrentIndex(i);
+      const QWidget* page = pages_->currentWidget();
+      if (page == validation_ || page == notes_) stack_->setCurrentWidget(pages_);
+    });
   }
   addAction(menu, tr("Next &pane"), "actionNextPane", QKeySequence{"F6"}, [this] { goToPane(1); });
   addAction(menu, tr("P&revious pane"), "actionPreviousPane", QKeySequence{"Shift+F6"},

@@ -33,14 +33,15 @@ QString setAside(RecoveryFile& file, const std::exception& error) {
 void MainWindow::recover(const Session& session, RecoveryFile file) {
   document_.restore(session);
   recovery_ = std::move(file);  // the same file from now on: nothing is deleted before this window ends
-  showMessage(tr("The program ended without saving: its scenario is back. Undo takes it away."), false);
+  showMessage(tr("The program ended without saving: its work is back. Undo takes question, comparison and "
+                 "notes away."),
+              false);
 }
 
-/// Not only what is unsaved: comparisons are in no other file.
+/// Not only what a person is asked about: a scenario's file has no searches either.
 void MainWindow::autosave() {
-  const bool compared = document_.baseline() != nullptr || !document_.pins().empty();
-  if (!document_.isModified() && !compared) return recovery_.remove();
-  const QString problem = recovery_.write(toText(document_.session()));
+  if (!document_.isBeyondFile()) return recovery_.remove();
+  const QString problem = recovery_.write(toText(document_.session(), *document_.evaluation()));
   if (!problem.isEmpty() && !autosave_failed_)
     tell(tr("If the program ends without saving, what was changed is lost: %1").arg(problem));
   autosave_failed_ = !problem.isEmpty();

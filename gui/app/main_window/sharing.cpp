@@ -11,6 +11,8 @@
 #include <memory>
 #include <new>
 
+#include "cli/commands/estimate.h"
+#include "cli/render/estimate_json.h"
 #include "gui/app/document/messages.h"
 #include "gui/app/document/share_text.h"
 #include "gui/app/main_window/main_window.h"
@@ -90,6 +92,37 @@ void MainWindow::paste(const QString& text) {
   take({}, readAnyText(before, tr("pasted text")));
 }
 
+void MainWindow::chooseAnswerFile() {
+  if (!document_.evaluation()->understood()) {
+    showMessage(tr("Choose a model and GPUs first."), true);
+    return;
+  }
+  const QString path = QFileDialog::getSaveFileName(this, tr("Export the answer"), "answer.json",
+                                                    tr("Answer (*.json);;All files (*)"));
+  if (!path.isEmpty()) exportAnswer(path);
+}
+
+bool MainWindow::exportAnswer(const QString& path) {
+  QString problem;
+  try {
+    cli::EstimateOptions options;
+    options.question.request = document_.request();
+    const std::string text = presets::to_text(cli::estimate_json(cli::run_estimate(options))) + '\n';
+    QSaveFile file{path};
+    const auto size = static_cast<qint64>(text.size());
+    if (!file.open(QIODevice::WriteOnly) || file.write(text.data(), size) != size || !file.commit())
+      problem = file.errorString();
+  } catch (const presets::InputError& error) {
+    problem = problemText(error.problem);
+  }
+  showMessage(
+      problem.isEmpty()
+          ? tr("Written: %1. It is what 'hexaplan estimate --json' answers.").arg(QFileInfo{path}.fileName())
+          : tr("Not saved: %1: %2").arg(path, problem),
+      !problem.isEmpty());
+  return problem.isEmpty();
+}
+
 void MainWindow::chooseReportFile() {
   if (!document_.evaluation()->understood()) {
     showMessage(tr("Choose a model and GPUs first."), true);
@@ -102,15 +135,18 @@ void MainWindow::chooseReportFile() {
 }
 
 /// The present plan first; then what it is compared with.
-static report::PlanReport reportOf(const ScenarioDocument& document, const SearchResultPtr& found) {
+static report::PlanReport reportOf(const ScenarioDocument& document) {
   report::PlanReport report{.program = "hexaplan " + versionText()};
   report.answers.push_back(answerOf(*document.evaluation(), MainWindow::tr("present plan")));
   if (document.baseline())
     report.answers.push_back(answerOf(*document.baseline(), MainWindow::tr("baseline")));
-  for (const PinnedState& pin : document.pins())
-    report.answers.push_back(answerOf(*pin.evaluation, pin.name));
-  if (found && found->failure.isEmpty() && stillAsked(*found, *document.evaluation()))
-    report.found = report::Found{found->problem, found->ranking};
+  for (const PinnedState& pin : document.pins()) {
+    if (pin.evaluation->priced()) report.answers.push_back(answerOf(*pin.evaluation, pin.name));
+  }
+  for (const SearchResultPtr& found : document.searches()) {  // the newest that answers it
+    if (!found->outdated && stillAsked(*found, *document.evaluation()))
+      report.found = report::Found{found->problem, found->ranking};
+  }
   return report;
 }
 
@@ -125,10 +161,8 @@ void MainWindow::writeReport(const QString& path) {
                 !problem.isEmpty());
     emit reportWritten(path, problem);
   });
-  watcher->setFuture(QtConcurrent::run(
-      [path, report = std::make_shared<report::PlanReport>(reportOf(document_, search_.result()))] {
-        return writtenReport(path, *report);
-      }));
+  watcher->setFuture(QtConcurrent::run([path, report = std::make_shared<report::PlanReport>(reportOf(
+                                                  document_))] { return writtenReport(path, *report); }));
 }
 
 void MainWindow::makeLaunchMenu(QMenu* into) {
@@ -184,10 +218,15 @@ void MainWindow::fileChanged() {
   }
   const auto reload = [this, path] {
     readInBackground(this, path, [this, path](const FileContent& content) {
-      const auto* scenario = std::get_if<presets::ScenarioRequest>(&content);
-      if (scenario == nullptr) return take(path, content);
-      document_.change(*scenario, tr("Reloaded"));
-      document_.markSaved(path);
+      document_.rereadFiles();
+      if (const auto* scenario = std::get_if<presets::ScenarioRequest>(&content)) {
+        document_.change(*scenario, tr("Reloaded"));
+        document_.markSaved(path);
+      } else if (const auto* project = std::get_if<Project>(&content)) {
+        document_.reload(*project, path);
+      } else {
+        take(path, content);
+      }
     });
   };
   message_->say(tr("Another program changed %1.").arg(name), false,

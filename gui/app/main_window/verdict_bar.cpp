@@ -7,6 +7,7 @@
 #include <QLocale>
 #include <QPushButton>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "costmodel/units/format_units.h"
 #include "gui/app/document/messages.h"
@@ -63,6 +64,16 @@ QString intervalText(const costmodel::Interval& bytes) {
 struct Verdict {
   QString badge, reason;
 };
+
+/// Screen readers say `words`, wherever the keyboard is.
+void announce(QLabel& badge, [[maybe_unused]] const QString& words) {
+#if QT_VERSION >= QT_VERSION_CHECK(6, 8, 0)
+  QAccessibleAnnouncementEvent announced{&badge, words};
+#else
+  QAccessibleEvent announced{&badge, QAccessible::Alert};  // what it says is the badge's name
+#endif
+  QAccessible::updateAccessibility(&announced);
+}
 
 Verdict refusalOf(const Evaluation& e) {
   const auto& rejected = std::get<costmodel::Rejected>(e.estimate.verdict);
@@ -122,7 +133,6 @@ VerdictBar::VerdictBar(ScenarioDocument& document, QWidget* parent) : QFrame{par
   badge_ = new QLabel{this};
   badge_->setObjectName("badge");
   badge_->setAlignment(Qt::AlignCenter);
-  badge_->setMinimumWidth(118);
   badge_->setMargin(6);
   line->addWidget(badge_);
   memory_ =
@@ -251,11 +261,12 @@ void VerdictBar::showVerdict(const Evaluation& e) {
   const Verdict verdict = verdictOf(e);
   const bool changed = badge_->text() != verdict.badge;
   badge_->setText(verdict.badge);
+  constexpr int kUsualBadge = 118;  // short words do not move what stands beside them
+  badge_->setMinimumWidth(std::max(kUsualBadge, badge_->sizeHint().width()));
   badge_->setAccessibleName(verdict.badge);
   badge_->setAccessibleDescription(verdict.reason);
-  if (changed) {  // screen readers say it, wherever the keyboard is
-    QAccessibleEvent announced{badge_, QAccessible::Alert};
-    QAccessible::updateAccessibility(&announced);
+  if (changed) {
+    announce(*badge_, verdict.badge);
     emit verdictChanged(verdict.badge);
   }
   badge_->setToolTip(

@@ -10,6 +10,7 @@
 #include <QVBoxLayout>
 #include <iterator>
 
+#include "gui/app/document/messages.h"
 #include "gui/app/pages/flow_layout.h"
 #include "gui/app/pages/plain_label.h"
 #include "gui/app/pages/table_tools.h"
@@ -67,6 +68,14 @@ std::vector<Figure> rowsOf(const Evaluation& e) {
   return rows;
 }
 
+/// Why a state of a file cannot be priced on this machine.
+QString whyNot(const Evaluation& e) {
+  if (e.problem) return problemText(*e.problem);
+  const auto* rejected = std::get_if<costmodel::Rejected>(&e.estimate.verdict);
+  return rejected == nullptr ? ComparePage::tr("model or GPUs are missing")
+                             : QString::fromStdString(rejected->reason);
+}
+
 }  // namespace
 
 ComparePage::ComparePage(ScenarioDocument& document, QWidget* parent) : Page{document, parent} {
@@ -95,7 +104,10 @@ ComparePage::ComparePage(ScenarioDocument& document, QWidget* parent) : Page{doc
   questions_->setFont(bold);
   layout->addWidget(questions_);
   states_ = plainLabel(this, "compareStates");
-  states_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);  // long names must not widen the window
+  states_->setWordWrap(true);
+  QSizePolicy narrow{QSizePolicy::Ignored, QSizePolicy::Preferred};  // long names must not widen the window
+  narrow.setHeightForWidth(true);
+  states_->setSizePolicy(narrow);
   layout->addWidget(states_);
   table_ = makeTable(this, "comparison", tr("Comparison"));
   model_ = new ComparisonModel{this};
@@ -116,7 +128,14 @@ void ComparePage::refresh() {
   };
   if (const EvaluationPtr baseline = document().baseline()) add(tr("Baseline"), *baseline);
   int number = 0;
-  for (const PinnedState& pin : document().pins()) add(tr("Pin %1").arg(++number), *pin.evaluation);
+  for (const PinnedState& pin : document().pins()) {
+    const QString short_name = tr("Pin %1").arg(++number);
+    if (pin.evaluation->priced()) {
+      add(short_name, *pin.evaluation);
+    } else {
+      names.append(tr("%1: %2 has no numbers here: %3").arg(short_name, pin.name, whyNot(*pin.evaluation)));
+    }
+  }
   if (now->priced()) add(tr("Now"), *now);
   model_->setStates(std::move(states));
   states_->setText(names.join('\n'));

@@ -90,6 +90,7 @@ void MachinesPanel::start() {
     return says_->setText(tr("Not searched: %1").arg(problemText(error.problem)));
   }
   problem.top = 1;
+  answer->space = problem.space;
   const bool by_key = start_->hasFocus();
   showRunning(true);
   if (by_key) cancel_->setFocus();
@@ -140,10 +141,7 @@ void MachinesPanel::showQuestion() {
   QString text =
       tr("Tokens per second of the best plan on other machines, beside the best on these: %1, %2 per step.")
           .arg(layoutText(best.layout), secondsText(best.price.step));
-  const auto& was = answer_->asked->request;
-  const auto& now = document_.request();
-  if (was.model != now.model || was.cluster != now.cluster || was.recipe.sequence != now.recipe.sequence ||
-      was.recipe.global_batch != now.recipe.global_batch || was.framework != now.framework)
+  if (!stillAsked(*answer_->asked, answer_->space, *document_.evaluation()))
     text += ' ' + tr("It answers another question than the present one.");
   says_->setText(text);
 }

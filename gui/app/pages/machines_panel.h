@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gui/app/document/scenario_document.h"
+#include "gui/app/jobs/search_job.h"
 #include "gui/app/jobs/search_thread.h"
 #include "gui/app/jobs/sweep_job.h"
 #include "planner/search/sensitivity.h"
@@ -30,6 +31,7 @@ class MachinesPanel : public QWidget {
  private:
   struct Answer {
     EvaluationPtr asked;
+    planner::SearchSpace space;               // that was searched
     std::optional<planner::RankedPlan> best;  // on the present machines; nothing: none keeps the limits
     std::vector<planner::ChangedMachines> changed;
     bool stopped = false;

@@ -8,6 +8,7 @@
 #include <QSignalBlocker>
 #include <QSortFilterProxyModel>
 #include <QSplitter>
+#include <QTabBar>
 #include <QTabWidget>
 #include <QTreeView>
 #include <QVBoxLayout>
@@ -85,6 +86,7 @@ MemoryPage::MemoryPage(ScenarioDocument& document, SimulationJob& simulations, Q
 void MemoryPage::makeDetails() {
   details_ = new QTabWidget{this};
   details_->setObjectName("memoryDetails");
+  details_->tabBar()->setAccessibleName(tr("Views of the stage"));
   auto* ledger = new QWidget{details_};
   auto* column = new QVBoxLayout{ledger};
   column->setContentsMargins(4, 6, 4, 4);

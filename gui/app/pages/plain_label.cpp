@@ -3,11 +3,16 @@
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
+#include <QComboBox>
 #include <QCoreApplication>
 #include <QEvent>
 #include <QLabel>
 #include <QPainter>
+#include <QResizeEvent>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QStyle>
+#include <algorithm>
 
 namespace hexaplan::gui {
 
@@ -37,6 +42,43 @@ class ElidingLabel : public QLabel {
   }
 };
 
+class ScrolledText : public QScrollArea {
+ public:
+  explicit ScrolledText(QLabel* label) : QScrollArea{label->parentWidget()}, label_{label} {
+    label->setWordWrap(true);
+    label->setAlignment(Qt::AlignLeft | Qt::AlignTop);
+    setWidgetResizable(true);
+    setFrameShape(QFrame::NoFrame);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
+    setFocusPolicy(Qt::NoFocus);
+    setWidget(label);
+    label->setAutoFillBackground(false);
+    viewport()->setAutoFillBackground(false);
+  }
+  [[nodiscard]] QSize sizeHint() const override {
+    return {label_->sizeHint().width(), label_->heightForWidth(std::max(1, viewport()->width()))};
+  }
+  [[nodiscard]] QSize minimumSizeHint() const override {
+    return {0, std::min(sizeHint().height(), fontMetrics().lineSpacing())};
+  }
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override {
+    QScrollArea::resizeEvent(event);
+    if (event->size().width() != event->oldSize().width()) updateGeometry();
+    // The keyboard has something to do here only where there is more than is seen.
+    setFocusPolicy(verticalScrollBar()->maximum() > 0 ? Qt::StrongFocus : Qt::NoFocus);
+  }
+  bool viewportEvent(QEvent* event) override {
+    if (event->type() == QEvent::LayoutRequest) updateGeometry();  // another text
+    return QScrollArea::viewportEvent(event);
+  }
+
+ private:
+  QLabel* label_;
+};
+
 QLabel* namedLabel(QLabel* label, const char* name) {
   label->setObjectName(name);
   label->setTextFormat(Qt::PlainText);
@@ -56,6 +98,19 @@ QLabel* plainLabel(QWidget* parent, const char* name) {
 
 QLabel* elidingLabel(QWidget* parent, const char* name) {
   return namedLabel(new ElidingLabel{parent}, name);
+}
+
+QWidget* scrolledText(QLabel* label, const QString& name) {
+  auto* scrolled = new ScrolledText{label};
+  scrolled->setAccessibleName(name);
+  return scrolled;
+}
+
+void nameBox(QComboBox& box, const QString& name) {
+  box.setAccessibleName(name);
+  auto* label = new QLabel{name, box.parentWidget()};
+  label->setBuddy(&box);
+  label->hide();
 }
 
 }  // namespace hexaplan::gui

@@ -9,8 +9,10 @@
 #include <QLineEdit>
 #include <QProgressBar>
 #include <QPushButton>
+#include <QSignalBlocker>
 #include <QSortFilterProxyModel>
 #include <QSplitter>
+#include <QTabBar>
 #include <QTabWidget>
 #include <QTableView>
 #include <QVBoxLayout>
@@ -94,6 +96,7 @@ SearchPage::SearchPage(ScenarioDocument& document, SearchJob& search, QWidget* p
   auto* tabs = new QTabWidget{this};
   tabs->setObjectName("searchTabs");
   tabs->setDocumentMode(true);
+  tabs->tabBar()->setAccessibleName(tr("Parts of the search"));
   tabs->addTab(makeResults(), tr("Plans"));
   sweep_ = new SweepPanel{document, [this] { return problemMaker(); }, tabs};
   tabs->addTab(sweep_, tr("Heat map"));
@@ -101,7 +104,8 @@ SearchPage::SearchPage(ScenarioDocument& document, SearchJob& search, QWidget* p
   tabs->addTab(machines_, tr("Other machines"));
   layout->addWidget(tabs, 1);
   connect(&search_, &SearchJob::progressed, this, &SearchPage::showProgress);
-  connect(&search_, &SearchJob::found, this, &SearchPage::showFound);
+  connect(&search_, &SearchJob::found, this, &SearchPage::takeFound);
+  connect(&document, &ScenarioDocument::projectOpened, this, &SearchPage::showNewest);
   showRunning(false);
 }
 
@@ -178,10 +182,34 @@ QWidget* SearchPage::makeControls() {
   counts_ =
       new QLabel{tr("Every layout of these GPUs is looked at; the window stays usable meanwhile."), controls};
   counts_->setObjectName("searchCounts");
-  counts_->setWordWrap(true);
   rows->addWidget(progress_);
-  rows->addWidget(counts_);
+  rows->addWidget(makeChoice(controls));
+  rows->addWidget(scrolledText(counts_, tr("What the search found")));
   return controls;
+}
+
+/// Which of the project's searches is shown.
+QWidget* SearchPage::makeChoice(QWidget* controls) {
+  choice_ = new QWidget{controls};
+  auto* line = new QHBoxLayout{choice_};
+  line->setContentsMargins(0, 0, 0, 0);
+  kept_ = new QComboBox{choice_};
+  kept_->setObjectName("keptSearches");
+  nameBox(*kept_, tr("Search that is shown"));
+  kept_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  kept_->setMinimumContentsLength(30);
+  auto* forget = new QPushButton{tr("Forget it"), choice_};
+  forget->setObjectName("forgetSearch");
+  forget->setAccessibleName(tr("Forget the search that is shown"));
+  connect(kept_, &QComboBox::currentIndexChanged, this, &SearchPage::showChosen);
+  connect(forget, &QPushButton::clicked, this, [this] {
+    document().forgetSearch(shown_);
+    showNewest();
+  });
+  line->addWidget(kept_, 1);
+  line->addWidget(forget);
+  choice_->hide();
+  return choice_;
 }
 
 /// What says that the results answer another question.
@@ -243,7 +271,7 @@ QWidget* SearchPage::withColours(QWidget* chart) {
   column->setContentsMargins(0, 0, 0, 0);
   colour_ = new QComboBox{whole};
   colour_->setObjectName("frontColour");
-  colour_->setAccessibleName(tr("What the colours of the chart tell"));
+  nameBox(*colour_, tr("What the colours of the chart tell"));
   for (const ColourRow& row : kColours) colour_->addItem(tr(row.label));
   connect(colour_, &QComboBox::currentIndexChanged, this, &SearchPage::showFront);
   auto* line = new QHBoxLayout;
@@ -261,7 +289,7 @@ QWidget* SearchPage::makeResults() {
   scatter_->setEmptyText(
       tr("Plans that no other beats in both step time and memory appear here; a click loads one."));
   connect(scatter_, &PlotView::itemActivated, this, [this](int item) {
-    const auto& front = search_.result()->ranking.pareto;
+    const auto& front = shown_->ranking.pareto;
     if (item >= 0 && item < static_cast<int>(front.size())) load(front[static_cast<std::size_t>(item)]);
   });
   rejections_ = new RejectionModel{this};
@@ -269,6 +297,10 @@ QWidget* SearchPage::makeResults() {
   rejected_->setModel(sortedAndFiltered(rejections_, this));
   rejected_->resizeColumnsToContents();
   addTableTools(*rejected_, "rejections");
+  // With large letters on a low screen, what is said above needs the room.
+  constexpr int kLeast = 56;
+  for (QWidget* part : {static_cast<QWidget*>(scatter_), static_cast<QWidget*>(rejected_)})
+    part->setMinimumHeight(kLeast);
   auto* lower = new QSplitter{this};
   lower->addWidget(withColours(scatter_));
   lower->addWidget(rejected_);
@@ -281,25 +313,33 @@ QWidget* SearchPage::makeResults() {
   return split;
 }
 
-ProblemOf SearchPage::problemMaker() const {
-  return [objective = kObjectives[objective_->currentIndex()].objective, risk = allowedRisk(),
-          memory = headroom_->currentData().toInt() / 100.0, micro_batch = keep_micro_batch_->isChecked(),
-          recompute = keep_recompute_->isChecked(), limits = limits_->text()](const Evaluation& e) {
-    planner::SearchProblem result = problemOf(e);
-    narrow(result, e, limits);
-    result.objective = objective;
-    result.constraints.max_risk = risk;
-    result.constraints.memory_share = memory;
-    if (micro_batch) result.space.micro_batch = {e.scenario.recipe.micro_batch};
-    if (recompute) result.space.recompute = {e.scenario.recipe.recompute};
-    return result;
-  };
+SearchTerms SearchPage::terms() const {
+  return {.objective = kObjectives[objective_->currentIndex()].objective,
+          .max_risk = allowedRisk(),
+          .memory_share = headroom_->currentData().toInt() / 100.0,
+          .keep_micro_batch = keep_micro_batch_->isChecked(),
+          .keep_recompute = keep_recompute_->isChecked(),
+          .limits = limits_->text().simplified(),
+          .top = kPlans};
 }
 
-planner::SearchProblem SearchPage::problem(const Evaluation& e) const {
-  planner::SearchProblem result = problemMaker()(e);
-  result.top = kPlans;
-  return result;
+/// What a box does not offer leaves it as it is.
+void SearchPage::showTerms(const SearchTerms& terms) {
+  for (int i = 0; i < static_cast<int>(std::size(kObjectives)); ++i) {
+    if (kObjectives[i].objective == terms.objective) objective_->setCurrentIndex(i);
+  }
+  const auto choose = [](QComboBox& box, double share) {
+    if (const int at = box.findData(qRound(100 * share)); at >= 0) box.setCurrentIndex(at);
+  };
+  choose(*risk_, terms.max_risk);
+  choose(*headroom_, terms.memory_share);
+  keep_micro_batch_->setChecked(terms.keep_micro_batch);
+  keep_recompute_->setChecked(terms.keep_recompute);
+  limits_->setText(terms.limits);
+}
+
+ProblemOf SearchPage::problemMaker() const {
+  return [terms = terms()](const Evaluation& e) { return problemOf(e, terms); };
 }
 
 double SearchPage::allowedRisk() const {
@@ -311,10 +351,9 @@ void SearchPage::start() {
   if (!e->has_model || !e->has_cluster || !e->calibration) return;
   const bool by_key = start_->hasFocus();
   try {
-    planner::SearchProblem asked = problem(*e);
+    search_.start(e, terms());
     showRunning(true);
-    if (by_key) cancel_->setFocus();  // what has the keyboard is about to be disabled
-    search_.start(e, std::move(asked));
+    if (by_key) cancel_->setFocus();  // what has the keyboard is disabled
   } catch (const presets::InputError& error) {
     counts_->setText(tr("Not searched: %1").arg(problemText(error.problem)));
   }
@@ -372,12 +411,55 @@ static QString countsText(const SearchResult& result) {
   return text;
 }
 
-void SearchPage::showFound() {
+/// What was found stays with the project; what broke off is only told.
+void SearchPage::takeFound() {
   const bool by_key = cancel_->hasFocus();
   showRunning(false);
   const SearchResultPtr result = search_.result();
-  const planner::Ranking& ranking = result->ranking;
-  counts_->setText(questionText(*result) + ". " + countsText(*result));
+  if (!result->failure.isEmpty()) return counts_->setText(countsText(*result));
+  document().keepSearch(result);
+  offerSearches(result);
+  if (by_key && isVisible()) {
+    table_->setFocus();
+    table_->setCurrentIndex(sorted_->index(0, 0));
+  }
+}
+
+void SearchPage::offerSearches(const SearchResultPtr& result) {
+  const auto& searches = document().searches();
+  {
+    const QSignalBlocker quiet{kept_};
+    kept_->clear();
+    for (const SearchResultPtr& search : searches) kept_->addItem(questionText(*search));
+    const auto at = std::find(searches.begin(), searches.end(), result);
+    kept_->setCurrentIndex(at == searches.end() ? -1 : static_cast<int>(at - searches.begin()));
+  }
+  constexpr std::size_t kSeveral = 2;
+  choice_->setVisible(searches.size() >= kSeveral);
+  shown_ = result;
+  showResult();
+}
+
+void SearchPage::showNewest() {
+  const auto& searches = document().searches();
+  if (!searches.empty()) showTerms(searches.back()->terms);
+  offerSearches(searches.empty() ? nullptr : searches.back());
+}
+
+/// The boxes then say what that search was asked for.
+void SearchPage::showChosen() {
+  const int index = kept_->currentIndex();
+  if (index < 0) return;
+  shown_ = document().searches()[static_cast<std::size_t>(index)];
+  showTerms(shown_->terms);
+  showResult();
+}
+
+void SearchPage::showResult() {
+  counts_->setText(shown_
+                       ? questionText(*shown_) + ". " + countsText(*shown_)
+                       : tr("Every layout of these GPUs is looked at; the window stays usable meanwhile."));
+  const planner::Ranking& ranking = shown_ ? shown_->ranking : planner::Ranking{};
   plans_->setRanking(ranking);
   rejections_->setRanking(ranking);
   table_->resizeColumnsToContents();
@@ -386,16 +468,12 @@ void SearchPage::showFound() {
   rejected_->resizeColumnsToContents();
   showFront();
   showStale();
-  if (by_key && isVisible()) {
-    table_->setFocus();
-    table_->setCurrentIndex(sorted_->index(0, 0));
-  }
 }
 
-/// The front of the last search, with the present plan marked where it answers the same question.
+/// The front of the search that is shown, with the present plan marked where it answers the same question.
 void SearchPage::showFront() {
-  const SearchResultPtr result = search_.result();
-  if (!result) return;
+  const SearchResultPtr result = shown_;
+  if (!result) return scatter_->setPoints({});
   const ColourRow& colour = kColours[colour_->currentIndex()];
   ScatterData scatter{.x_unit = AxisUnit::Seconds,
                       .y_unit = AxisUnit::BinaryBytes,
@@ -427,12 +505,15 @@ void SearchPage::showFront() {
 
 /// Results of another question are grey, and say so; what they load brings that question back.
 void SearchPage::showStale() {
-  const SearchResultPtr result = search_.result();
-  const bool stale = result && result->failure.isEmpty() && !stillAsked(*result, *document().evaluation());
+  const bool other = shown_ && !stillAsked(*shown_, *document().evaluation());
+  const bool stale = other || (shown_ && shown_->outdated);
   stale_->setVisible(stale);
-  if (stale) {
+  if (other) {
     stale_text_->setText(
         tr("These plans answer the question above, not the present one. Loading one brings it back."));
+  } else if (stale) {
+    stale_text_->setText(
+        tr("The file has these plans as an earlier version priced them; this one prices them otherwise."));
   }
   QPalette colors = palette();
   if (stale) colors.setColor(QPalette::Text, colors.color(QPalette::PlaceholderText));
@@ -447,8 +528,8 @@ void SearchPage::showStale() {
 }
 
 void SearchPage::load(const planner::Plan& plan) {
-  const EvaluationPtr question = search_.result()->evaluation;
-  const bool stale = !stillAsked(*search_.result(), *document().evaluation());
+  const EvaluationPtr question = shown_->evaluation;
+  const bool stale = !stillAsked(*shown_, *document().evaluation());
   document().loadPlan(*question, plan.recipe, plan.layout, tr("Plan %1").arg(layoutText(plan.layout)));
   if (stale) emit questionReturned();
 }

@@ -46,17 +46,28 @@ class SearchPage : public Page {
   QWidget* makePlans();
   QWidget* withColours(QWidget* chart);
   QWidget* makeResults();
-  [[nodiscard]] planner::SearchProblem problem(const Evaluation& evaluation) const;
+  QWidget* makeChoice(QWidget* controls);
+  /// What the boxes say, and puts it there.
+  [[nodiscard]] SearchTerms terms() const;
+  void showTerms(const SearchTerms& terms);
   /// The boxes as they stand now; what it returns may run on any thread.
   [[nodiscard]] ProblemOf problemMaker() const;
   void showProgress(double share, qint64 priced);
-  void showFound();
+  void takeFound();
+  /// The project's searches; `result` is shown.
+  void offerSearches(const SearchResultPtr& result);
+  void showNewest();
+  void showChosen();
+  void showResult();
   void showFront();
   void showRunning(bool running);
   void load(const planner::Plan& plan);
   void showStale();
 
   SearchJob& search_;
+  SearchResultPtr shown_;      // null: nothing was searched yet
+  QWidget* choice_ = nullptr;  // of the project's searches, where there are several
+  QComboBox* kept_ = nullptr;  // in the order of ScenarioDocument::searches
   QComboBox* objective_ = nullptr;
   QComboBox* risk_ = nullptr;
   QComboBox* headroom_ = nullptr;

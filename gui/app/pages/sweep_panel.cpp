@@ -128,7 +128,7 @@ QWidget* SweepPanel::makeAxes(QWidget* controls) {
   for (std::size_t axis = 0; axis < fields_.size(); ++axis) {
     auto* field = new QComboBox{line};
     field->setObjectName(axis == 0 ? "sweepRows" : "sweepColumns");
-    field->setAccessibleName(axis == 0 ? tr("Field of the rows") : tr("Field of the columns"));
+    nameBox(*field, axis == 0 ? tr("Field of the rows") : tr("Field of the columns"));
     field->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     field->setMinimumContentsLength(10);
     for (const SweepableField& sweepable : kSweepable) field->addItem(nameOf(sweepable.id));
@@ -156,7 +156,7 @@ QWidget* SweepPanel::makeControls() {
   rows->addWidget(makeAxes(controls));
   metric_ = new QComboBox{controls};
   metric_->setObjectName("sweepMetric");
-  metric_->setAccessibleName(tr("What the colours say"));
+  nameBox(*metric_, tr("What the colours say"));
   for (const Metric& metric : kMetrics) metric_->addItem(tr(metric.title));
   connect(metric_, &QComboBox::currentIndexChanged, this, &SweepPanel::showMap);
   start_ = new QPushButton{tr("Search every pair"), controls};

@@ -110,7 +110,7 @@ QWidget* TimePage::makePipeline() {
   auto* says = new QHBoxLayout;
   says->addWidget(summary_, 1);
   says->addWidget(cancel_);
-  bar_ = new TraceBar{traces_, pipeline};
+  bar_ = new TraceBar{document(), traces_, pipeline};
   column->addWidget(bar_);
   column->addLayout(says);
   below_ = new QStackedWidget{pipeline};

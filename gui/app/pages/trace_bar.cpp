@@ -34,7 +34,8 @@ bool sameTrace(const MeasuredTrace& a, const MeasuredTrace& b) {
 
 }  // namespace
 
-TraceBar::TraceBar(TraceJob& traces, QWidget* parent) : QWidget{parent}, traces_{traces} {
+TraceBar::TraceBar(ScenarioDocument& document, TraceJob& traces, QWidget* parent)
+    : QWidget{parent}, document_{document}, traces_{traces} {
   open_ = new QPushButton{tr("Open a measured trace…"), this};
   open_->setObjectName("openTrace");
   open_->setToolTip(
@@ -43,7 +44,7 @@ TraceBar::TraceBar(TraceJob& traces, QWidget* parent) : QWidget{parent}, traces_
          "predicted step of its rank."));
   view_ = new QComboBox{this};
   view_->setObjectName("traceView");
-  view_->setAccessibleName(tr("What the timeline shows"));
+  nameBox(*view_, tr("What the timeline shows"));
   view_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   view_->setMinimumContentsLength(24);
   remove_ = new QPushButton{tr("Close it"), this};
@@ -57,6 +58,8 @@ TraceBar::TraceBar(TraceJob& traces, QWidget* parent) : QWidget{parent}, traces_
   cancel_->setObjectName("cancelTrace");
   problem_ = plainLabel(this, "traceProblem");
   problem_->setWordWrap(true);
+  forget_ = new QPushButton{tr("Take them out of the project"), this};
+  forget_->setObjectName("forgetTraces");
   auto* column = new QVBoxLayout{this};
   column->setContentsMargins(0, 0, 0, 0);
   auto* line = new QHBoxLayout;
@@ -67,8 +70,13 @@ TraceBar::TraceBar(TraceJob& traces, QWidget* parent) : QWidget{parent}, traces_
   line->addWidget(cancel_);
   line->addStretch(0);
   column->addLayout(line);
-  column->addWidget(problem_);
+  auto* problems = new QHBoxLayout;
+  problems->addWidget(problem_, 1);
+  problems->addWidget(forget_);
+  column->addLayout(problems);
   problem_->hide();
+  forget_->hide();
+  connect(forget_, &QPushButton::clicked, this, &TraceBar::forgetFailed);
   connect(open_, &QPushButton::clicked, this, &TraceBar::openWithDialog);
   connect(remove_, &QPushButton::clicked, this, &TraceBar::removeChosen);
   connect(cancel_, &QPushButton::clicked, &traces_, &TraceJob::cancel);
@@ -78,8 +86,8 @@ TraceBar::TraceBar(TraceJob& traces, QWidget* parent) : QWidget{parent}, traces_
   connect(&traces_, &TraceJob::progressed, this,
           [this](double share) { progress_->setValue(static_cast<int>(share * progress_->maximum())); });
   connect(&traces_, &TraceJob::found, this, &TraceBar::take);
-  connect(&traces_, &TraceJob::failed, this,
-          [this](const QString& problem) { say(tr("Not opened: %1").arg(problem)); });
+  connect(&traces_, &TraceJob::failed, this, &TraceBar::tellFailed);
+  connect(&document_, &ScenarioDocument::projectOpened, this, &TraceBar::openProject);
   connect(this, &TraceBar::chosenChanged, this, [this] { remove_->setVisible(chosen() != nullptr); });
   refill(0);
   showReading(false);
@@ -99,20 +107,55 @@ void TraceBar::openWithDialog() {
   for (const QString& path : paths) traces_.read(path);
 }
 
+/// Those of the window's project alone. Of names alone nothing is known yet.
+void TraceBar::openProject() {
+  traces_.cancel();
+  opened_.clear();
+  failed_.clear();
+  say({});
+  refill(0);
+  for (const QString& path : document_.traces()) traces_.read(path);
+}
+
+/// A project's trace that is not here stays in it, by its name.
+void TraceBar::tellFailed(const QString& problem) {
+  const QString before = failed_.isEmpty() ? QString{} : problem_->text() + u'\n';
+  say(before + tr("Not opened: %1").arg(problem));
+  if (document_.traces().contains(QFileInfo{traces_.path()}.absoluteFilePath()))
+    failed_.append(traces_.path());
+  forget_->setVisible(!failed_.isEmpty());
+}
+
+void TraceBar::forgetFailed() {
+  for (const QString& path : failed_) document_.forgetTrace(path);
+  failed_.clear();
+  say({});
+  open_->setFocus();
+}
+
 /// In the order of their ranks; the newest is shown.
 void TraceBar::take(const MeasuredTracePtr& trace) {
   std::erase_if(opened_, [&](const MeasuredTracePtr& other) { return sameTrace(*other, *trace); });
-  if (opened_.size() >= kMostTraces) opened_.erase(opened_.begin());
+  if (opened_.size() >= kMostTraces) {
+    document_.forgetTrace(opened_.front()->path);
+    opened_.erase(opened_.begin());
+  }
   const auto rank = [](const MeasuredTracePtr& t) { return t->trace.rank.value_or(-1); };
   const auto behind = std::upper_bound(opened_.begin(), opened_.end(), trace,
                                        [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   const auto at = opened_.insert(behind, trace);
   refill(static_cast<int>(at - opened_.begin()) + 1);
+  document_.keepTrace(trace->path);
 }
 
+/// A file may hold several ranks: the project forgets it with the last of them.
 void TraceBar::removeChosen() {
   const bool by_key = remove_->hasFocus();
+  const QString path = chosen()->path;
   std::erase(opened_, chosen());
+  const bool others =
+      std::any_of(opened_.begin(), opened_.end(), [&](const auto& trace) { return trace->path == path; });
+  if (!others) document_.forgetTrace(path);
   refill(0);
   if (by_key) open_->setFocus();
 }
@@ -132,6 +175,7 @@ void TraceBar::refill(int current) {
 void TraceBar::say(const QString& problem) {
   problem_->setText(problem);
   problem_->setVisible(!problem.isEmpty());
+  forget_->setVisible(!problem.isEmpty() && !failed_.isEmpty());
 }
 
 void TraceBar::showReading(bool reading) {
@@ -142,7 +186,7 @@ void TraceBar::showReading(bool reading) {
     if (by_key) open_->setFocus();
     return;
   }
-  say({});
+  if (failed_.isEmpty()) say({});
   progress_->setValue(0);
   progress_->setFormat(tr("Reading %1: %p %").arg(QFileInfo{traces_.path()}.fileName()));
 }

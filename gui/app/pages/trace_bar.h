@@ -2,6 +2,7 @@
 #include <QWidget>
 #include <vector>
 
+#include "gui/app/document/scenario_document.h"
 #include "gui/app/jobs/trace_job.h"
 
 class QComboBox;
@@ -12,11 +13,11 @@ class QPushButton;
 namespace hexaplan::gui {
 
 /// The line above the timeline: opens measured traces, says how far reading one is, and chooses between the
-/// whole pipeline and one rank under its trace.
+/// whole pipeline and one rank under its trace. The project keeps the files' names.
 class TraceBar : public QWidget {
   Q_OBJECT
  public:
-  explicit TraceBar(TraceJob& traces, QWidget* parent = nullptr);
+  TraceBar(ScenarioDocument& document, TraceJob& traces, QWidget* parent = nullptr);
 
   /// Null: the whole pipeline.
   [[nodiscard]] MeasuredTracePtr chosen() const;
@@ -26,13 +27,18 @@ class TraceBar : public QWidget {
   void chosenChanged();
 
  private:
+  void openProject();
   void take(const MeasuredTracePtr& trace);
+  void tellFailed(const QString& problem);
+  void forgetFailed();
   void say(const QString& problem);
   void removeChosen();
   void showReading(bool reading);
   void refill(int current);
 
+  ScenarioDocument& document_;
   TraceJob& traces_;
+  QStringList failed_;  // of the project's traces
   std::vector<MeasuredTracePtr> opened_;
   QPushButton* open_ = nullptr;
   QComboBox* view_ = nullptr;
@@ -40,6 +46,7 @@ class TraceBar : public QWidget {
   QProgressBar* progress_ = nullptr;
   QPushButton* cancel_ = nullptr;
   QLabel* problem_ = nullptr;
+  QPushButton* forget_ = nullptr;  // what failed
 };
 
 }  // namespace hexaplan::gui

@@ -9,12 +9,14 @@
 #include <QSignalBlocker>
 #include <QSplitter>
 #include <QStringList>
+#include <QTabBar>
 #include <QTabWidget>
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <string>
 
+#include "gui/app/pages/plain_label.h"
 #include "gui/app/pages/table_tools.h"
 #include "gui/models/calibration_model.h"
 #include "gui/models/report_model.h"
@@ -94,10 +96,7 @@ QWidget* ValidationPage::makeReport() {
   auto* column = new QVBoxLayout{upper};
   column->setContentsMargins(0, 0, 0, 0);
   auto* line = new QHBoxLayout;
-  title_ = new QLabel{
-      tr("Open what 'hexaplan validate --json', 'hexaplan run --json' or 'hexaplan accuracy --rows --json' "
-         "wrote: every term of the prediction then stands beside its measurement."),
-      upper};
+  title_ = new QLabel{upper};
   title_->setObjectName("reportTitle");
   title_->setWordWrap(true);
   auto* open = new QPushButton{tr("Open a &report…"), upper};
@@ -105,12 +104,12 @@ QWidget* ValidationPage::makeReport() {
   connect(open, &QPushButton::clicked, this, &ValidationPage::openReportRequested);
   figure_ = new QComboBox{upper};
   figure_->setObjectName("residualFigure");
-  figure_->setAccessibleName(tr("What is compared"));
+  nameBox(*figure_, tr("What is compared"));
   figure_->addItems({tr("step time"), tr("memory")});
   connect(figure_, &QComboBox::currentIndexChanged, this, &ValidationPage::showResiduals);
   scenario_ = new QComboBox{upper};
   scenario_->setObjectName("validatedScenario");
-  scenario_->setAccessibleName(tr("Scenario"));
+  nameBox(*scenario_, tr("Scenario"));
   scenario_->hide();
   connect(scenario_, &QComboBox::activated, this, &ValidationPage::chooseScenario);
   line->addWidget(title_, 1);
@@ -118,6 +117,7 @@ QWidget* ValidationPage::makeReport() {
   line->addWidget(figure_);
   line->addWidget(open);
   column->addLayout(line);
+  column->addWidget(makeFiles(upper));
   report_ = new ReportModel{this};
   terms_ = makeTableOf(*report_, "terms", tr("Predicted and measured"));
   residuals_ = new ResidualPlot{upper};
@@ -126,6 +126,7 @@ QWidget* ValidationPage::makeReport() {
   parts_ = new QTabWidget{upper};
   parts_->setObjectName("runParts");
   parts_->setDocumentMode(true);
+  parts_->tabBar()->setAccessibleName(tr("Parts of the report"));
   parts_->addTab(terms_, tr("&Terms"));
   phases_ = new PhaseModel{this};
   traffic_ = new TrafficModel{this};
@@ -138,7 +139,72 @@ QWidget* ValidationPage::makeReport() {
   split->addWidget(residuals_);
   split->setSizes({560, 340});
   column->addWidget(split, 1);
+  showNothing(
+      tr("Open what 'hexaplan validate --json', 'hexaplan run --json' or 'hexaplan accuracy --rows --json' "
+         "wrote: every term of the prediction then stands beside its measurement."));
   return upper;
+}
+
+/// Which of the project's reports is shown.
+QWidget* ValidationPage::makeFiles(QWidget* parent) {
+  choice_ = new QWidget{parent};
+  auto* line = new QHBoxLayout{choice_};
+  line->setContentsMargins(0, 0, 0, 0);
+  files_ = new QComboBox{choice_};
+  files_->setObjectName("measuredFiles");
+  nameBox(*files_, tr("Report that is shown"));
+  files_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  files_->setMinimumContentsLength(24);
+  auto* forget = new QPushButton{tr("Remove it"), choice_};
+  forget->setObjectName("forgetMeasured");
+  forget->setToolTip(tr("Takes the report out of the project; its file stays"));
+  forget->setAccessibleName(tr("Remove the report that is shown"));
+  connect(files_, &QComboBox::currentIndexChanged, this, &ValidationPage::showFile);
+  connect(forget, &QPushButton::clicked, this, [this] { document().forgetMeasured(file_); });
+  connect(&document(), &ScenarioDocument::keptChanged, this, &ValidationPage::showFiles);
+  line->addWidget(files_);
+  line->addWidget(forget);
+  line->addStretch(1);
+  choice_->hide();
+  return choice_;
+}
+
+void ValidationPage::showFiles() {
+  const auto& measured = document().measured();
+  {
+    const QSignalBlocker quiet{files_};
+    files_->clear();
+    for (const MeasuredFilePtr& file : measured) files_->addItem(file->name);
+    const auto at = std::find(measured.begin(), measured.end(), file_);
+    const bool added = !measured.empty() && newest_ != measured.back();
+    files_->setCurrentIndex(at == measured.end() || added ? files_->count() - 1
+                                                          : static_cast<int>(at - measured.begin()));
+  }
+  newest_ = measured.empty() ? nullptr : measured.back();
+  choice_->setVisible(!measured.empty());
+  showFile();
+}
+
+void ValidationPage::showFile() {
+  const int index = files_->currentIndex();
+  const MeasuredFilePtr file = index < 0 ? nullptr : document().measured()[static_cast<std::size_t>(index)];
+  if (file == file_) return;
+  file_ = file;
+  if (!file) return showNothing(tr("No report is open."));
+  if (!file->measured) return showNothing(tr("Not understood here: %1").arg(file->problem).toHtmlEscaped());
+  show(*file->measured);
+}
+
+void ValidationPage::showNothing(const QString& says) {
+  rows_.reset();
+  validated_.reset();
+  report_->setRows({});
+  phases_->setRows({});
+  traffic_->setRows({});
+  operations_->setRows({});
+  scenario_->hide();
+  title_->setText(says);
+  showResiduals();
 }
 
 QWidget* ValidationPage::makeCalibration() {
@@ -147,16 +213,15 @@ QWidget* ValidationPage::makeCalibration() {
   column->setContentsMargins(0, 0, 0, 0);
   origin_ = new QLabel{lower};
   origin_->setObjectName("calibrationOrigin");
-  origin_->setWordWrap(true);
   origin_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   calibration_ = new CalibrationModel{this};
   evidence_ = new QLabel{lower};
   evidence_->setObjectName("evidence");
-  evidence_->setWordWrap(true);
   evidence_->setTextFormat(Qt::PlainText);
   evidence_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  column->addWidget(origin_);
-  column->addWidget(evidence_);
+  column->addWidget(scrolledText(origin_, tr("Origin of the calibration")));
+  evidence_box_ = scrolledText(evidence_, tr("Published runs"));
+  column->addWidget(evidence_box_);
   column->addWidget(makeTableOf(*calibration_, "calibrationTable", tr("Calibration in use")), 1);
   return lower;
 }
@@ -181,16 +246,11 @@ void ValidationPage::showEvidence(const Evaluation& evaluation) {
       lines += QString::fromStdString(line);
   }
   evidence_->setText(lines.join('\n'));
-  evidence_->setVisible(!lines.isEmpty());
+  evidence_box_->setVisible(!lines.isEmpty());
 }
 
 void ValidationPage::show(const Measurements& measurements) {
-  rows_.reset();
-  validated_.reset();
-  report_->setRows({});
-  phases_->setRows({});
-  traffic_->setRows({});
-  operations_->setRows({});
+  showNothing({});
   if (const auto* run = std::get_if<std::shared_ptr<const MeasuredRun>>(&measurements)) {
     showRun(**run);
   } else if (const auto* rows = std::get_if<std::shared_ptr<const MeasuredRows>>(&measurements)) {

@@ -23,8 +23,6 @@ class ValidationPage : public Page {
  public:
   explicit ValidationPage(ScenarioDocument& document, QWidget* parent = nullptr);
 
-  void show(const Measurements& measurements);
-
  signals:
   void openReportRequested();
 
@@ -34,6 +32,12 @@ class ValidationPage : public Page {
  private:
   QWidget* makeReport();
   QWidget* makeCalibration();
+  QWidget* makeFiles(QWidget* parent);
+  /// The project's reports, the newest shown.
+  void showFiles();
+  void showFile();
+  void show(const Measurements& measurements);
+  void showNothing(const QString& says);
   /// The published runs nearest to the question.
   void showEvidence(const Evaluation& evaluation);
   void showRun(const MeasuredRun& run);
@@ -51,14 +55,19 @@ class ValidationPage : public Page {
   TrafficModel* traffic_ = nullptr;
   OperationModel* operations_ = nullptr;
   ResidualPlot* residuals_ = nullptr;
+  QWidget* choice_ = nullptr;   // of the project's reports, where there are any
+  QComboBox* files_ = nullptr;  // in the order of ScenarioDocument::measured
   QComboBox* figure_ = nullptr;
   QComboBox* scenario_ = nullptr;
   QLabel* origin_ = nullptr;
   QLabel* evidence_ = nullptr;
+  QWidget* evidence_box_ = nullptr;  // holds it
   CalibrationModel* calibration_ = nullptr;
   std::shared_ptr<const presets::ClusterCalibration> shown_;
   std::shared_ptr<const MeasuredRows> rows_;
   std::shared_ptr<const ValidatedRuns> validated_;
+  MeasuredFilePtr file_;    // that is shown
+  MeasuredFilePtr newest_;  // of the project's, as it was last seen
 };
 
 }  // namespace hexaplan::gui

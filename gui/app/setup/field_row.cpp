@@ -19,7 +19,9 @@
 #include <QToolButton>
 #include <algorithm>
 
+#include "gui/app/pages/plain_label.h"
 #include "gui/app/setup/formula_page.h"
+#include "gui/app/setup/window_keys.h"
 #include "gui/models/number_text.h"
 
 namespace hexaplan::gui {
@@ -43,17 +45,6 @@ QString itemText(const FieldOption& option) {
   return remark.isEmpty() ? value : value + "  –  " + remark;
 }
 
-bool isUndo(const QKeyEvent& key) {
-  return key.matches(QKeySequence::Undo);
-}
-
-/// As the window's menu has it, whatever the desktop's habit is.
-bool isRedo(const QKeyEvent& key) {
-  const auto keys = key.keyCombination();
-  return key.matches(QKeySequence::Redo) || keys == (Qt::CTRL | Qt::Key_Y) ||
-         keys == (Qt::CTRL | Qt::SHIFT | Qt::Key_Z);
-}
-
 }  // namespace
 
 FieldRow::FieldRow(const Field& field, QWidget* parent) : QWidget{parent}, field_{field} {
@@ -73,18 +64,17 @@ FieldRow::FieldRow(const Field& field, QWidget* parent) : QWidget{parent}, field
   label_->setWordWrap(true);
   label_->setFixedWidth(kLabelWidth);
   tip_ = fieldTip(translated(field.label), translated(field.tip), field.formula);
-  note_ = new QLabel{this};
+  note_ = elidingLabel(this, "note");
   problem_ = new QLabel{this};
   problem_->setWordWrap(true);
   problem_->setObjectName("problem");
   problem_->hide();
-  for (QLabel* label : {note_, problem_}) label->setTextFormat(Qt::PlainText);  // may hold what was typed
+  problem_->setTextFormat(Qt::PlainText);  // may hold what was typed
   QFont small = font();
   small.setPointSizeF(small.pointSizeF() * 0.85);
   note_->setFont(small);
   note_->setForegroundRole(QPalette::PlaceholderText);
   problem_->setFont(small);
-  note_->setTextInteractionFlags(Qt::NoTextInteraction);
   note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
   grid->addWidget(label_, 0, 0);
   makeEditors();
@@ -130,7 +120,9 @@ void FieldRow::makeReset() {
   reset_->setObjectName(utf8Text(field_.id) + ".reset");
   reset_->setText(QStringLiteral("↺"));
   reset_->setAutoRaise(true);
-  reset_->setFixedWidth(kResetWidth);
+  constexpr int kAround = 8;
+  reset_->setFixedWidth(
+      std::max(kResetWidth, reset_->fontMetrics().horizontalAdvance(reset_->text()) + kAround));
   reset_->setAccessibleName(tr("%1: automatic again").arg(translated(field_.label)));
   reset_->setToolTip(tr("Automatic again: follows from the rest"));
   QSizePolicy kept = reset_->sizePolicy();
@@ -151,7 +143,8 @@ void FieldRow::describeEditor(QWidget* editor, const QString& suffix) {
   const QString id = utf8Text(field_.id);
   editor->setObjectName(suffix.isEmpty() ? id : id + '.' + suffix);
   const QString unit = translated(field_.unit);
-  editor->setAccessibleName(translated(field_.label) + (unit.isEmpty() ? QString{} : ", " + unit));
+  const QString name = translated(field_.label) + (unit.isEmpty() ? QString{} : ", " + unit);
+  editor->setAccessibleName(suffix.isEmpty() ? name : tr("%1, slider").arg(name));
   editor->setAccessibleDescription(translated(field_.tip));
   tipped_.push_back(editor);
   tellAbout(editor);

@@ -221,6 +221,14 @@
         <source>Not the same question: %1.</source>
         <translation>Nicht dieselbe Frage: %1.</translation>
     </message>
+    <message>
+        <source>model or GPUs are missing</source>
+        <translation>Modell oder GPUs fehlen</translation>
+    </message>
+    <message>
+        <source>%1: %2 has no numbers here: %3</source>
+        <translation>%1: %2 hat hier keine Zahlen: %3</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::ComparisonModel</name>
@@ -1151,6 +1159,58 @@
         <source>A published model, the path of a Hugging Face config.json, or dimensions: layers=8 hidden=512 heads=8 ffn=1376 vocab=32000. Files can also be dropped onto the window.</source>
         <translation>Ein veröffentlichtes Modell, der Pfad einer config.json von Hugging Face oder Maße: layers=8 hidden=512 heads=8 ffn=1376 vocab=32000. Dateien können auch auf das Fenster gezogen werden.</translation>
     </message>
+    <message>
+        <source>Reduction bucket</source>
+        <translation>Reduktionspaket</translation>
+    </message>
+    <message>
+        <source>elements</source>
+        <translation>Elemente</translation>
+    </message>
+    <message>
+        <source>Gradients that ZeRO reduces at a time (DeepSpeed reduce_bucket_size); auto: the framework&apos;s.</source>
+        <translation>Gradienten, die ZeRO auf einmal reduziert (DeepSpeed reduce_bucket_size); auto: wie im Framework.</translation>
+    </message>
+    <message>
+        <source>Fetched ahead</source>
+        <translation>Vorausgeholt</translation>
+    </message>
+    <message>
+        <source>ZeRO-3: parameters that are gathered ahead of the module that runs (stage3_prefetch_bucket_size).</source>
+        <translation>ZeRO-3: Parameter, die vor dem laufenden Modul eingesammelt werden (stage3_prefetch_bucket_size).</translation>
+    </message>
+    <message>
+        <source>Live parameters</source>
+        <translation>Lebende Parameter</translation>
+    </message>
+    <message>
+        <source>ZeRO-3: with so many parameters gathered, nothing more is fetched ahead (stage3_max_live_parameters).</source>
+        <translation>ZeRO-3: Sind so viele Parameter eingesammelt, wird nichts mehr vorausgeholt (stage3_max_live_parameters).</translation>
+    </message>
+    <message>
+        <source>Reuse distance</source>
+        <translation>Wiederverwendung</translation>
+    </message>
+    <message>
+        <source>ZeRO-3: what runs again within so many parameters stays gathered (stage3_max_reuse_distance).</source>
+        <translation>ZeRO-3: Was innerhalb so vieler Parameter wieder läuft, bleibt eingesammelt (stage3_max_reuse_distance).</translation>
+    </message>
+    <message>
+        <source>Persistence</source>
+        <translation>Bleibende Tensoren</translation>
+    </message>
+    <message>
+        <source>ZeRO-3: tensors of so many elements or fewer stay whole on every rank (stage3_param_persistence_threshold).</source>
+        <translation>ZeRO-3: Tensoren mit höchstens so vielen Elementen bleiben auf jedem Rang ganz (stage3_param_persistence_threshold).</translation>
+    </message>
+    <message>
+        <source>Updated at a time</source>
+        <translation>Auf einmal aktualisiert</translation>
+    </message>
+    <message>
+        <source>ZeRO-3: parameters of a rank&apos;s shard that are updated at a time (sub_group_size).</source>
+        <translation>ZeRO-3: Parameter aus dem Teil eines Rangs, die auf einmal aktualisiert werden (sub_group_size).</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::FieldRow</name>
@@ -1173,6 +1233,10 @@
     <message>
         <source>no effect here</source>
         <translation>hier ohne Wirkung</translation>
+    </message>
+    <message>
+        <source>%1, slider</source>
+        <translation>%1, Schieber</translation>
     </message>
 </context>
 <context>
@@ -1674,20 +1738,12 @@
         <translation>Nicht gespeichert: %1: %2</translation>
     </message>
     <message>
-        <source>Save the scenario</source>
-        <translation>Szenario speichern</translation>
-    </message>
-    <message>
         <source>Hexaplan scenario (*.json)</source>
         <translation>Hexaplan-Szenario (*.json)</translation>
     </message>
     <message>
         <source>Unsaved changes</source>
         <translation>Nicht gespeicherte Änderungen</translation>
-    </message>
-    <message>
-        <source>The scenario has changes that are not saved.</source>
-        <translation>Das Szenario hat Änderungen, die nicht gespeichert sind.</translation>
     </message>
     <message>
         <source>Example</source>
@@ -1704,10 +1760,6 @@
     <message>
         <source>Fastest layout that fits</source>
         <translation>Schnellste passende Aufteilung</translation>
-    </message>
-    <message>
-        <source>The program ended without saving: its scenario is back. Undo takes it away.</source>
-        <translation>Das Programm endete ohne Speichern: Sein Szenario ist wieder da. Rückgängig nimmt es weg.</translation>
     </message>
     <message>
         <source>Only files of this machine can be dropped here.</source>
@@ -1732,10 +1784,6 @@
     <message>
         <source>&amp;Open…</source>
         <translation>Ö&amp;ffnen…</translation>
-    </message>
-    <message>
-        <source>Open a scenario, a model or an execution report</source>
-        <translation>Szenario, Modell oder Ausführungsbericht öffnen</translation>
     </message>
     <message>
         <source>Open &amp;recent</source>
@@ -1994,10 +2042,6 @@
         <translation>Endet das Programm ohne Speichern, ist das Geänderte verloren: %1</translation>
     </message>
     <message>
-        <source>Hexaplan and models (*.json *.html);;All files (*)</source>
-        <translation>Hexaplan und Modelle (*.json *.html);;Alle Dateien (*)</translation>
-    </message>
-    <message>
         <source>Settings of %1</source>
         <translation>Einstellungen von %1</translation>
     </message>
@@ -2058,10 +2102,6 @@
         <translation>&amp;Voriger Bereich</translation>
     </message>
     <message>
-        <source>Hexaplan, models and traces (*.json *.json.gz *.sqlite *.html);;Launch files (*.sh *.yaml *.yml *.toml *.py);;All files (*)</source>
-        <translation>Hexaplan, Modelle und Aufzeichnungen (*.json *.json.gz *.sqlite *.html);;Startdateien (*.sh *.yaml *.yml *.toml *.py);;Alle Dateien (*)</translation>
-    </message>
-    <message>
         <source>Open a measured &amp;trace…</source>
         <translation>Gemessene Aufzeichnung (&amp;Trace) öffnen …</translation>
     </message>
@@ -2104,6 +2144,78 @@
     <message>
         <source>High &amp;contrast</source>
         <translation>Hoher &amp;Kontrast</translation>
+    </message>
+    <message>
+        <source>Notes</source>
+        <translation>Notizen</translation>
+    </message>
+    <message>
+        <source>Hexaplan and models (*.hexaplan *.json *.html);;All files (*)</source>
+        <translation>Hexaplan und Modelle (*.hexaplan *.json *.html);;Alle Dateien (*)</translation>
+    </message>
+    <message>
+        <source>the files do not say the GPUs: choose them at the left</source>
+        <translation>die Dateien nennen keine GPUs: links wählen</translation>
+    </message>
+    <message>
+        <source>the files do not say the GPUs: they stay as they were</source>
+        <translation>die Dateien nennen keine GPUs: sie bleiben, wie sie waren</translation>
+    </message>
+    <message>
+        <source>%1 holds the question. Baseline, pins and notes are saved with a project.</source>
+        <translation>%1 enthält die Frage. Grundlinie, gemerkte Zustände und Notizen speichert ein Projekt.</translation>
+    </message>
+    <message>
+        <source>Save a project…</source>
+        <translation>Projekt speichern…</translation>
+    </message>
+    <message>
+        <source>Hexaplan project (*.hexaplan)</source>
+        <translation>Hexaplan-Projekt (*.hexaplan)</translation>
+    </message>
+    <message>
+        <source>Save as</source>
+        <translation>Speichern unter</translation>
+    </message>
+    <message>
+        <source>There are changes that are not saved.</source>
+        <translation>Es gibt Änderungen, die nicht gespeichert sind.</translation>
+    </message>
+    <message>
+        <source>Baseline, pins, notes or what was found are not saved.</source>
+        <translation>Grundlinie, gemerkte Zustände, Notizen oder Gefundenes sind nicht gespeichert.</translation>
+    </message>
+    <message>
+        <source>Open a project, a scenario, a model or an execution report</source>
+        <translation>Projekt, Szenario, Modell oder Ausführungsbericht öffnen</translation>
+    </message>
+    <message>
+        <source>Hexaplan, models and traces (*.hexaplan *.json *.json.gz *.sqlite *.html);;Launch files (*.sh *.yaml *.yml *.toml *.py);;All files (*)</source>
+        <translation>Hexaplan, Modelle und Traces (*.hexaplan *.json *.json.gz *.sqlite *.html);;Startdateien (*.sh *.yaml *.yml *.toml *.py);;Alle Dateien (*)</translation>
+    </message>
+    <message>
+        <source>The program ended without saving: its work is back. Undo takes question, comparison and notes away.</source>
+        <translation>Das Programm endete, ohne zu speichern: Die Arbeit ist wieder da. Rückgängig nimmt Frage, Vergleich und Notizen weg.</translation>
+    </message>
+    <message>
+        <source>Export the answer as &amp;JSON…</source>
+        <translation>Antwort als &amp;JSON exportieren…</translation>
+    </message>
+    <message>
+        <source>Export the answer</source>
+        <translation>Antwort exportieren</translation>
+    </message>
+    <message>
+        <source>Answer (*.json);;All files (*)</source>
+        <translation>Antwort (*.json);;Alle Dateien (*)</translation>
+    </message>
+    <message>
+        <source>Written: %1. It is what &apos;hexaplan estimate --json&apos; answers.</source>
+        <translation>Geschrieben: %1. Es ist, was &apos;hexaplan estimate --json&apos; antwortet.</translation>
+    </message>
+    <message>
+        <source>Pages</source>
+        <translation>Seiten</translation>
     </message>
 </context>
 <context>
@@ -2233,6 +2345,10 @@ außerhalb der Tensoren: %6</translation>
         <source>Simulating …</source>
         <translation>Wird simuliert …</translation>
     </message>
+    <message>
+        <source>Views of the stage</source>
+        <translation>Ansichten der Stufe</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::MessageBar</name>
@@ -2250,6 +2366,25 @@ außerhalb der Tensoren: %6</translation>
     <message>
         <source>expected %1</source>
         <translation>erwartet %1</translation>
+    </message>
+</context>
+<context>
+    <name>hexaplan::gui::NotesPage</name>
+    <message>
+        <source>What you want to remember of this project. It is saved with it.</source>
+        <translation>Was von diesem Projekt in Erinnerung bleiben soll. Es wird mit ihm gespeichert.</translation>
+    </message>
+    <message>
+        <source>Notes</source>
+        <translation>Notizen</translation>
+    </message>
+    <message>
+        <source>Why this layout, what was tried, what to ask …</source>
+        <translation>Warum diese Aufteilung, was versucht wurde, was zu fragen ist …</translation>
+    </message>
+    <message>
+        <source>Notes have at most %1 letters: nothing was added.</source>
+        <translation>Notizen haben höchstens %1 Zeichen: Es kam nichts hinzu.</translation>
     </message>
 </context>
 <context>
@@ -2733,6 +2868,13 @@ außerhalb der Tensoren: %6</translation>
     </message>
 </context>
 <context>
+    <name>Project</name>
+    <message>
+        <source>baseline</source>
+        <translation>Grundlinie</translation>
+    </message>
+</context>
+<context>
     <name>Recovery</name>
     <message>
         <source>%1 cannot be written: %2</source>
@@ -3089,6 +3231,14 @@ vorhergesagt %1, gemessen %2 (%3)</translation>
         <source>recompute %1</source>
         <translation>Neuberechnung %1</translation>
     </message>
+    <message>
+        <source>Notes</source>
+        <translation>Notizen</translation>
+    </message>
+    <message>
+        <source>Reloaded</source>
+        <translation>Neu geladen</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::SearchPage</name>
@@ -3291,6 +3441,30 @@ vorhergesagt %1, gemessen %2 (%3)</translation>
     <message>
         <source>Not searched: %1</source>
         <translation>Nicht gesucht: %1</translation>
+    </message>
+    <message>
+        <source>Search that is shown</source>
+        <translation>Gezeigte Suche</translation>
+    </message>
+    <message>
+        <source>Forget it</source>
+        <translation>Vergessen</translation>
+    </message>
+    <message>
+        <source>Forget the search that is shown</source>
+        <translation>Die gezeigte Suche vergessen</translation>
+    </message>
+    <message>
+        <source>The file has these plans as an earlier version priced them; this one prices them otherwise.</source>
+        <translation>Die Datei hat diese Pläne, wie eine frühere Version sie berechnet hat; diese berechnet sie anders.</translation>
+    </message>
+    <message>
+        <source>Parts of the search</source>
+        <translation>Teile der Suche</translation>
+    </message>
+    <message>
+        <source>What the search found</source>
+        <translation>Was die Suche fand</translation>
     </message>
 </context>
 <context>
@@ -3822,10 +3996,6 @@ Basis: %1 (%2)</translation>
         <translation>Aufwand</translation>
     </message>
     <message>
-        <source>Device context, libraries and what the caching allocator cannot reuse.</source>
-        <translation>Gerätekontext, Bibliotheken und was der Caching-Allokator nicht wiederverwenden kann.</translation>
-    </message>
-    <message>
         <source>matrix products</source>
         <translation>Matrixprodukte</translation>
     </message>
@@ -3936,6 +4106,18 @@ Basis: %1 (%2)</translation>
     <message>
         <source>Offloaded tensors on their way, as far as nothing hides it.</source>
         <translation>Ausgelagerte Tensoren unterwegs, soweit nichts es verdeckt.</translation>
+    </message>
+    <message>
+        <source>Device context and libraries.</source>
+        <translation>Gerätekontext und Bibliotheken.</translation>
+    </message>
+    <message>
+        <source>cached</source>
+        <translation>vorgehalten</translation>
+    </message>
+    <message>
+        <source>Reserved by the caching allocator, not allocated: what freed tensors left and none takes.</source>
+        <translation>Vom Speicherverwalter reserviert, nicht vergeben: was freigegebene Tensoren hinterlassen und keiner nimmt.</translation>
     </message>
 </context>
 <context>
@@ -4237,6 +4419,10 @@ Stufe %1, %2: %n Abschnitte, %3 des Schritts beschäftigt</numerusform>
         <source>Reading %1: %p %</source>
         <translation>Lese %1: %p %</translation>
     </message>
+    <message>
+        <source>Take them out of the project</source>
+        <translation>Aus dem Projekt nehmen</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::TraceJob</name>
@@ -4512,6 +4698,42 @@ Formel %7</translation>
     <message>
         <source>&lt;b&gt;%1&lt;/b&gt;: %2</source>
         <translation>&lt;b&gt;%1&lt;/b&gt;: %2</translation>
+    </message>
+    <message>
+        <source>Report that is shown</source>
+        <translation>Gezeigter Bericht</translation>
+    </message>
+    <message>
+        <source>Remove it</source>
+        <translation>Entfernen</translation>
+    </message>
+    <message>
+        <source>Takes the report out of the project; its file stays</source>
+        <translation>Nimmt den Bericht aus dem Projekt; seine Datei bleibt</translation>
+    </message>
+    <message>
+        <source>Remove the report that is shown</source>
+        <translation>Den gezeigten Bericht entfernen</translation>
+    </message>
+    <message>
+        <source>No report is open.</source>
+        <translation>Kein Bericht ist offen.</translation>
+    </message>
+    <message>
+        <source>Not understood here: %1</source>
+        <translation>Hier nicht verstanden: %1</translation>
+    </message>
+    <message>
+        <source>Parts of the report</source>
+        <translation>Teile des Berichts</translation>
+    </message>
+    <message>
+        <source>Origin of the calibration</source>
+        <translation>Herkunft der Kalibrierung</translation>
+    </message>
+    <message>
+        <source>Published runs</source>
+        <translation>Veröffentlichte Läufe</translation>
     </message>
 </context>
 <context>

@@ -96,6 +96,31 @@ TEST(evaluator, leaves_a_way_out_of_a_question_that_breaks_a_rule) {
   EXPECT_GE(open, 4);
 }
 
+// A heat map asks for many: what nobody sees of an answer is not computed.
+TEST(evaluator, answers_no_more_than_is_asked_for) {
+  Evaluator evaluator;
+  const auto question = request("llama-3.1-8b", "64xH100", "tp2 zero1");
+  const EvaluationPtr asked = evaluator.evaluate(question, Detail::Question);
+  EXPECT_TRUE(asked->understood());
+  EXPECT_TRUE(asked->calibration);
+  EXPECT_FALSE(asked->priced());
+  const EvaluationPtr priced = evaluator.evaluate(question, Detail::Priced);
+  EXPECT_TRUE(priced->priced());
+  EXPECT_TRUE(priced->faster.empty() && priced->changes.empty());
+  const EvaluationPtr shown = evaluator.evaluate(question, Detail::Window);
+  EXPECT_TRUE(!shown->faster.empty() || !shown->changes.empty());
+  EXPECT_FALSE(shown->launch_keys.empty());
+  for (const EvaluationPtr& less : {asked, priced}) {
+    EXPECT_TRUE(less->options.empty());
+    EXPECT_TRUE(less->launch_keys.empty());
+    EXPECT_EQ(less->scenario.recipe, shown->scenario.recipe);
+    EXPECT_EQ(less->scenario.layout, shown->scenario.layout);
+  }
+  EXPECT_EQ(priced->estimate.time.total(), shown->estimate.time.total());
+  evaluator.forget();  // what was remembered comes out the same
+  EXPECT_EQ(evaluator.evaluate(question)->launch_keys, shown->launch_keys);
+}
+
 TEST(evaluator, answers_what_is_missing_with_a_problem) {
   Evaluator evaluator;
   const EvaluationPtr nothing = evaluator.evaluate({});

@@ -9,14 +9,17 @@
 #include <QProcess>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QUrl>
 #include <algorithm>
 #include <memory>
 #include <vector>
 
+#include "gui/app/document/evaluator.h"
 #include "gui/app/document/share_text.h"
 #include "gui/app/main_window/main_window.h"
 #include "gui/app/main_window/start.h"
 #include "gui/app/setup/fields.h"
+#include "planner/search/search.h"
 #include "presets/json/input_error.h"
 
 namespace hexaplan::gui {
@@ -173,12 +176,15 @@ class RecoveryTest : public QObject {
 
   void baseline_and_pins_are_back_too() {
     const ScenarioRequest asked = question("llama-3.1-8b", "tp2");
-    Session session{.request = asked, .path = home_->filePath("mine.json")};
-    session.baseline = question("llama-3.1-8b", "tp4");
-    session.pins = {{"before lunch", question("llama-3.1-8b", "tp8")}};
-    writeFile(home_->filePath("session.json"), toText(session));
-    QVERIFY(readSession(home_->filePath("session.json")) == session);
-    writeFile(RecoveryFile::folder() + "/window-1.json", toText(session));
+    Evaluator evaluator;
+    Session session{.project = {.request = asked}, .path = home_->filePath("mine.json")};
+    session.project.compared.baseline = evaluator.evaluate(question("llama-3.1-8b", "tp4"));
+    session.project.compared.pins = {{"before lunch", evaluator.evaluate(question("llama-3.1-8b", "tp8"))}};
+    writeFile(home_->filePath("session.json"), toText(session, {}));
+    const Session read = readSession(home_->filePath("session.json"));
+    QVERIFY(read.project == session.project);
+    QCOMPARE(read.path, session.path);
+    writeFile(RecoveryFile::folder() + "/window-1.json", toText(session, {}));
     openWindows({});
     const ScenarioDocument& document = windows()[0]->document();
     QVERIFY(document.baseline() != nullptr && document.baseline()->priced());
@@ -189,7 +195,7 @@ class RecoveryTest : public QObject {
     QVERIFY(document.isModified());
   }
 
-  void a_comparison_is_kept_even_when_nothing_is_unsaved() {
+  void a_comparison_that_no_file_has_is_kept() {
     openWindows({});
     MainWindow* window = windows()[0];
     window->document().change(question("llama-3.1-8b", "tp2"), "asked");
@@ -197,15 +203,84 @@ class RecoveryTest : public QObject {
     QTest::keyClick(window, Qt::Key_B, Qt::ControlModifier);
     QVERIFY(window->document().baseline() != nullptr);
     QVERIFY(window->saveTo(home_->filePath("run.json")));
-    QVERIFY(!window->document().isModified());
+    QVERIFY(!window->document().isQuestionModified());
     QCOMPARE(kept().size(), 1);
-    QVERIFY(readSession(RecoveryFile::folder() + '/' + kept().front()).baseline.has_value());
+    QVERIFY(readSession(RecoveryFile::folder() + '/' + kept().front()).project.compared.baseline != nullptr);
+    QVERIFY(window->saveTo(home_->filePath("run.hexaplan")));
+    QVERIFY2(kept().isEmpty(), "the project's file has everything");
+  }
+
+  void a_killed_process_leaves_the_whole_project() {
+    // What a process recovered is its own from then on; killed in turn, it leaves all of it.
+    Evaluator evaluator;
+    Session session{.project = {.request = question("llama-3.1-8b", "tp2"), .notes = "ask again on Monday"},
+                    .path = home_->filePath("mine.hexaplan"),
+                    .saved_as = SavedAs::Project};
+    Project& project = session.project;
+    project.compared.baseline = evaluator.evaluate(question("llama-3.1-8b", "tp4"));
+    project.traces = {home_->filePath("trace.json.gz")};
+    project.measured = {readMeasuredFile(
+        "rows.json", presets::parse_json(R"({"schema": "hexaplan/accuracy/1", "rows": []})", "rows.json"))};
+    auto search = std::make_shared<SearchResult>();
+    search->evaluation = evaluator.evaluate(question("llama-3.1-8b", ""), Detail::Priced);
+    search->terms.limits = "tp=2 pp=1";
+    search->problem = problemOf(*search->evaluation, search->terms);
+    search->ranking = planner::search(search->problem);
+    QVERIFY(!search->ranking.plans.empty());
+    project.searches = {search};
+    const QByteArray text = toText(session, {});
+    const QString file = RecoveryFile::folder() + "/window-1.json";
+    writeFile(file, text);
+    auto process = started({});
+    QVERIFY(process != nullptr);
+    QVERIFY(QTest::qWaitFor([&] { return QFile::exists(file + ".lock"); }, kPatience));
+    QVERIFY2(QTest::qWaitFor([&] { return RecoveryFile::orphans().empty(); }, kPatience),
+             "it is the process's");
+    QTest::qWait(3000);  // until the process has written it itself
+    killed(process);
+    openWindows({});
+    QCOMPARE(windows().size(), std::size_t{1});
+    const ScenarioDocument& document = windows()[0]->document();
+    QCOMPARE(toText(document.session(), {}), text);
+    QCOMPARE(document.notes(), QString{"ask again on Monday"});
+    QCOMPARE(document.searches().size(), std::size_t{1});
+    QCOMPARE(document.savedAs(), SavedAs::Project);
+    QCOMPARE(document.path(), home_->filePath("mine.hexaplan"));
+    QVERIFY(document.isModified());
+  }
+
+  void a_project_is_opened_by_the_word_of_the_command_line() {
+    const QString path = home_->filePath("mine.hexaplan");
+    writeFile(path, R"({"schema": "hexaplan/project/1", "notes": "hello",
+      "scenario": {"schema": "hexaplan/scenario/1", "model": "llama-3.1-8b", "cluster": "8xH100"}})");
+    openWindows(QUrl::fromLocalFile(path).toString());  // as desktops hand over what was double-clicked
+    QVERIFY(QTest::qWaitFor([&] { return windows()[0]->document().notes() == "hello"; }, kPatience));
+    QVERIFY(!windows()[0]->document().isModified());
+  }
+
+  void two_processes_keep_two_projects_apart() {
+    const QString path = home_->filePath("mine.hexaplan");
+    writeFile(path, R"({"schema": "hexaplan/project/1", "notes": "hello",
+      "scenario": {"schema": "hexaplan/scenario/1", "model": "llama-3.1-8b", "cluster": "8xH100"}})");
+    const QByteArray before = contentOf(path);
+    auto first = started({path});
+    auto second = started({shareText(question("mixtral-8x7b", "ep8"), {})});
+    QVERIFY(first != nullptr && second != nullptr);
+    QVERIFY(QTest::qWaitFor([] { return kept().size() == 1; }, kPatience));
+    QTest::qWait(2500);
+    QCOMPARE(kept().size(), 1);  // the project has nothing unsaved
+    killed(first);
+    killed(second);
+    QCOMPARE(contentOf(path), before);
+    openWindows(path);
+    QVERIFY(QTest::qWaitFor([] { return windows().size() == 2; }, kPatience));
+    QVERIFY(windowAbout(question("mixtral-8x7b", "ep8")) != nullptr);
   }
 
   void what_cannot_be_read_is_moved_aside_and_told_data() {
     QTest::addColumn<QByteArray>("text");
-    QTest::newRow("cut off") << toText({}).left(40);
-    QTest::newRow("of a newer version") << QByteArray{R"({"schema": "hexaplan/recovery/2", "tabs": []})"};
+    QTest::newRow("cut off") << toText({}, {}).left(40);
+    QTest::newRow("of a newer version") << QByteArray{R"({"schema": "hexaplan/recovery/3", "tabs": []})"};
     QTest::newRow("empty") << QByteArray{};
   }
   void what_cannot_be_read_is_moved_aside_and_told() {
@@ -219,6 +294,19 @@ class RecoveryTest : public QObject {
     QVERIFY(QTest::qWaitFor([&] { return windows()[0]->message().contains(aside); }, kPatience));
     QCOMPARE(contentOf(aside), text);
     QVERIFY(kept().isEmpty());
+  }
+
+  void what_earlier_versions_left_is_taken_over() {
+    writeFile(RecoveryFile::folder() + "/window-1.json",
+              R"({"schema": "hexaplan/recovery/1", "path": "/a/b.json",
+      "scenario": {"schema": "hexaplan/scenario/1", "model": "llama-3.1-8b", "cluster": "8xH100"},
+      "baseline": {"schema": "hexaplan/scenario/1", "model": "llama-3.1-8b", "cluster": "16xH100"},
+      "pins": [{"name": "x", "scenario": {"schema": "hexaplan/scenario/1", "model": "llama-3.1-8b", "cluster": "32xH100"}}]})");
+    openWindows({});
+    const ScenarioDocument& document = windows()[0]->document();
+    QCOMPARE(document.path(), QString{"/a/b.json"});
+    QCOMPARE(document.baseline()->scenario.cluster.gpus, 16);
+    QCOMPARE(document.pins().size(), std::size_t{1});
   }
 
   void the_one_file_of_earlier_versions_is_taken_over() {

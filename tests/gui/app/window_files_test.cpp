@@ -14,6 +14,7 @@
 #include "gui/app/pages/time_page.h"
 #include "gui/plot/plot_view.h"
 #include "gui/plot/timeline.h"
+#include "presets/json/read_json.h"
 #include "presets/launch/launch_config.h"
 #include "presets/scenario/layout_text.h"
 #include "window_fixture.h"
@@ -115,7 +116,7 @@ class WindowFilesTest : public WindowFixture {
     for (const char* part : {"comparison", "ledger", "timeline", "evidence"})
       QVERIFY2(page.contains(QByteArray{"<section id=\""} + part + "\">"), part);
     choose("layout.tp", "1");
-    window_->document().markSaved({});  // nobody is asked whether to save
+    window_->document().markSaved({}, SavedAs::Project);  // nobody is asked whether to save
     openFile(path);
     QVERIFY(window_->document().request() == present);
     QVERIFY(!(window_->document().request() == asked));
@@ -161,11 +162,15 @@ class WindowFilesTest : public WindowFixture {
                                  "--global-batch-size 128 --bf16\n");
     openFile(path);
     QVERIFY2(window_->message().startsWith("Read as Megatron-LM"), qPrintable(window_->message()));
+    QVERIFY2(window_->message().contains("do not say the GPUs: they stay"), qPrintable(window_->message()));
     QCOMPARE(answer().scenario.layout.tp, 4);
     QCOMPARE(answer().scenario.layout.pp, 2);
     QCOMPARE(answer().scenario.recipe.sequence, 2048);
     QCOMPARE(QString::fromStdString(answer().scenario.model.name), QString{"llama-3.1-8b"});
     QCOMPARE(answer().scenario.cluster.gpus, 64);
+    window_->document().open({}, {});
+    openFile(path);
+    QVERIFY2(window_->message().contains("do not say the GPUs: choose them"), qPrintable(window_->message()));
   }
 
   // What `hexaplan estimate --model "layers=8 …" --save-scenario` writes.
@@ -271,13 +276,16 @@ class WindowFilesTest : public WindowFixture {
   void files_are_written_alike_in_every_locale() {
     startWith("llama-3.1-8b", "8xH100");
     choose("cluster.price", "2.5");
-    const QByteArray usual = window_->document().toFile();
-    const QLocale before;
-    QLocale::setDefault(QLocale{QLocale::German});
-    const QByteArray german = window_->document().toFile();
-    QLocale::setDefault(before);
-    QCOMPARE(german, usual);
-    QVERIFY(usual.contains("2.5"));
+    press(Qt::Key_B, Qt::ControlModifier);
+    for (const SavedAs as : {SavedAs::Scenario, SavedAs::Project}) {
+      const QByteArray usual = window_->document().toFile({}, as);
+      const QLocale before;
+      QLocale::setDefault(QLocale{QLocale::German});
+      const QByteArray german = window_->document().toFile({}, as);
+      QLocale::setDefault(before);
+      QCOMPARE(german, usual);
+      QVERIFY(usual.contains("2.5"));
+    }
   }
 
   void the_step_is_exported_for_perfetto() {
@@ -365,6 +373,23 @@ class WindowFilesTest : public WindowFixture {
     QCOMPARE(find<PlotView>("residuals")->itemCount(), 1);
     find<QComboBox>("residualFigure")->setCurrentIndex(1);
     QCOMPARE(find<PlotView>("residuals")->itemCount(), 1);
+  }
+
+  void the_answer_is_exported_as_the_command_prints_it() {
+    startWith("llama-3.1-8b", "16xH100");
+    choose("layout.tp", "2");
+    const QString path = folder_.filePath("answer.json");
+    QVERIFY(window_->exportAnswer(path));
+    const auto answer_file = presets::parse_json(contentOf(path).toStdString(), "answer.json");
+    QCOMPARE(*answer_file.root.find("schema"), presets::JsonValue{"hexaplan/estimate/1"});
+    const auto* scenario = answer_file.root.find("scenario");
+    QVERIFY(scenario != nullptr);
+    QVERIFY(presets::read_scenario({"answer.json", *scenario}).layout.layout == answer().scenario.layout);
+    QVERIFY2(contentOf(path).contains(QByteArray::fromStdString(
+                 presets::to_text(presets::JsonValue{answer().estimate.time.total().value()}))),
+             "the step that the tile shows");
+    QVERIFY(!window_->exportAnswer(folder_.filePath("no/such/folder.json")));
+    QVERIFY(window_->message().startsWith("Not saved: "));
   }
 
   void the_command_line_asks_the_same() {

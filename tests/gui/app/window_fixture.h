@@ -108,7 +108,12 @@ class WindowFixture : public QObject {
 
  private slots:
   void initTestCase() { QStandardPaths::setTestModeEnabled(true); }
-  void init() {
+  void init() { open(); }
+  void cleanup() { window_.reset(); }
+
+ protected:
+  /// Another window in place of the one before.
+  void open() {
     QDir{RecoveryFile::folder()}.removeRecursively();
     window_ = std::make_unique<MainWindow>();
     window_->resize(1280, 800);
@@ -116,7 +121,6 @@ class WindowFixture : public QObject {
     QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
     QVERIFY(answered());
   }
-  void cleanup() { window_.reset(); }
 };
 
 }  // namespace hexaplan::gui
