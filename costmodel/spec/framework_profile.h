@@ -319,11 +319,11 @@ struct FrameworkProfile {
   double optimizer_passes_bytes = 34;
   /// … where parameters, gradients and states have 16 bits and nothing has 32; 0: the same.
   double narrow_optimizer_passes_bytes = 0;
-  /// … per parameter before ZeRO's cut: norm, clipping, clearing of all gradients.
-  double whole_gradient_passes_bytes = 0;
   /// SGD with momentum is three kernels, each of which reads and writes its tensors (torch.optim.SGD's
   /// foreach); false: one.
   bool foreach_sgd = false;
+  /// … per parameter before ZeRO's cut: norm, clipping, clearing of all gradients.
+  double whole_gradient_passes_bytes = 0;
 
   // --- communication ---
   GradientOverlap gradient_overlap = GradientOverlap::Backward;

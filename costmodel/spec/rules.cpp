@@ -547,6 +547,14 @@ bool shards_can_be_factored(const Scenario& sc, Reason* why) {
   });
 }
 
+bool sizes_can_be_said(const Scenario& sc, Reason* why) {
+  if (sc.recipe.sizes == ZeroSizes{} || sc.framework.abilities.zero_sizes) return true;
+  return fails(why, [&] {
+    return Reason{fmt::format("{} has no sizes of ZeRO's buckets and gathers to say", sc.framework.name),
+                  "leave them out, or use framework deepspeed or hf-deepspeed"};
+  });
+}
+
 /// What other lengths leave behind in the allocator is known from measurements alone.
 bool varying_lengths_are_known(const Scenario& sc, Reason* why) {
   if (sc.recipe.padding == BatchPadding::MaxLength || sc.framework.varying_reserved_ratio > 0) return true;
@@ -565,6 +573,7 @@ constexpr std::array kRules{
     Rule{"gradients-have-a-type", RuleScope::Grid, nullptr, gradients_have_a_type},
     Rule{"moments-have-a-type", RuleScope::Grid, nullptr, moments_have_a_type},
     Rule{"adapters-find-layers", RuleScope::Grid, nullptr, adapters_find_layers},
+    Rule{"zero-sizes-can-be-said", RuleScope::Grid, nullptr, sizes_can_be_said},
     Rule{"varying-lengths-are-known", RuleScope::Grid, nullptr, varying_lengths_are_known},
     Rule{"positions-reach", RuleScope::Grid, nullptr, positions_reach},
     Rule{"heads-divide-by-tp", RuleScope::Grid, &Layout::tp, heads_divide},
@@ -578,14 +587,6 @@ constexpr std::array kRules{
     Rule{"stage-split-adds-up", RuleScope::Stages, nullptr, explicit_split_adds_up},
     Rule{"chunks-need-stages", RuleScope::Stages, &Layout::vpp, chunks_need_stages},
     Rule{"stages-pair-up", RuleScope::Stages, &Layout::pp, stages_pair_up},
-bool sizes_can_be_said(const Scenario& sc, Reason* why) {
-  if (sc.recipe.sizes == ZeroSizes{} || sc.framework.abilities.zero_sizes) return true;
-  return fails(why, [&] {
-    return Reason{fmt::format("{} has no sizes of ZeRO's buckets and gathers to say", sc.framework.name),
-                  "leave them out, or use framework deepspeed or hf-deepspeed"};
-  });
-}
-
     Rule{"batch-divides", RuleScope::Batch, nullptr, batch_divides},
     Rule{"counts-stay-in-range", RuleScope::Batch, nullptr, counts_stay_in_range},
     Rule{"update-in-backward", RuleScope::Batch, nullptr, in_backward_has_one_microbatch},
@@ -604,7 +605,6 @@ static_assert(std::is_sorted(kRules.begin(), kRules.end(),
                              [](const Rule& a, const Rule& b) { return a.scope < b.scope; }),
               "a search decides by scope and must find the same first rule");
 
-    Rule{"zero-sizes-can-be-said", RuleScope::Grid, nullptr, sizes_can_be_said},
 }  // namespace
 
 std::span<const Rule> layout_rules() {

@@ -588,13 +588,13 @@ constexpr Gap kGaps[] = {
      "the loss over all logits: TRL 1.16 computes it in chunks (--cross-entropy chunked)"},
     {kAxolotl | kLlamaFactory,
      [](S s) {
-    {kDeepSpeed | kTrainers, [](S s) { return s.recipe.optimizer == costmodel::Optimizer::Sgd; },
-     "SGD's momentum, without which it keeps no moment: optim_args momentum=0.9, or params of DeepSpeed's "
-     "optimizer"},
        return s.recipe.cross_entropy == costmodel::CrossEntropy::Fused ||
               s.recipe.cross_entropy == costmodel::CrossEntropy::Unfused;
      },
      "how the loss over all logits is computed"},
+    {kDeepSpeed | kTrainers, [](S s) { return s.recipe.optimizer == costmodel::Optimizer::Sgd; },
+     "SGD's momentum, without which it keeps no moment: optim_args momentum=0.9, or params of DeepSpeed's "
+     "optimizer"},
     {kTrainers, [](S s) { return !by_deepspeed(s) && offloads(s, costmodel::kOffloadOptimizer); },
      "optimizer states alone in host memory: without DeepSpeed they go with the parameters"},
     {kLlamaFactory, [](S s) { return offloads(s, costmodel::kOffloadActivations); },

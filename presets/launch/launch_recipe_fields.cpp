@@ -245,10 +245,6 @@ void read_dropout(V v, R r) {
   r.*chance = v.number(kShare);
 }
 
-// Keys: Megatron-LM, nanotron, torchtitan, DeepSpeed, Megatron-Bridge, MaxText; their sources stand in
-// launch_formats().
-constexpr LaunchField kRecipeSettings[] = {
-    // The step.
 // DeepSpeed's sizes, in elements: its files write them as 5e8, too.
 template <std::optional<std::int64_t> costmodel::ZeroSizes::*size>
 JsonValue zero_size(S s) {
@@ -264,6 +260,10 @@ constexpr LaunchField zero_size_field(std::string_view key) {
   return {zero_size<size>, {kNone, kNone, kNone, key}, read_zero_size<size>};
 }
 
+// Keys: Megatron-LM, nanotron, torchtitan, DeepSpeed, Megatron-Bridge, MaxText; their sources stand in
+// launch_formats().
+constexpr LaunchField kRecipeSettings[] = {
+    // The step.
     {[](S s) -> JsonValue { return s.recipe.global_batch; },
      {"--global-batch-size", kNone, "training.global_batch_size", "train_batch_size",
       "train.global_batch_size"},
@@ -382,10 +382,6 @@ constexpr LaunchField zero_size_field(std::string_view key) {
     {[](S s) { return when(s.layout.sharding.quantized_gradients); },
      {kNone, kNone, kNone, "zero_optimization.zero_quantized_gradients"},
      [](V v, R r) { r.plan.layout.sharding.quantized_gradients = v.boolean(); }},
-    {[](S s) { return offload_device(s, costmodel::kOffloadOptimizer); },
-     {kNone, kNone, kNone, "zero_optimization.offload_optimizer.device"},
-     read_offload_device<costmodel::kOffloadOptimizer>},
-    {[](S s) { return nvme_folder(s, costmodel::kOffloadOptimizer); },
     zero_size_field<&costmodel::ZeroSizes::reduce_bucket>("zero_optimization.reduce_bucket_size"),
     zero_size_field<&costmodel::ZeroSizes::prefetch>("zero_optimization.stage3_prefetch_bucket_size"),
     zero_size_field<&costmodel::ZeroSizes::live>("zero_optimization.stage3_max_live_parameters"),
@@ -393,6 +389,10 @@ constexpr LaunchField zero_size_field(std::string_view key) {
     zero_size_field<&costmodel::ZeroSizes::persistent>(
         "zero_optimization.stage3_param_persistence_threshold"),
     zero_size_field<&costmodel::ZeroSizes::update_group>("zero_optimization.sub_group_size"),
+    {[](S s) { return offload_device(s, costmodel::kOffloadOptimizer); },
+     {kNone, kNone, kNone, "zero_optimization.offload_optimizer.device"},
+     read_offload_device<costmodel::kOffloadOptimizer>},
+    {[](S s) { return nvme_folder(s, costmodel::kOffloadOptimizer); },
      {kNone, kNone, kNone, "zero_optimization.offload_optimizer.nvme_path"}},
     {[](S s) { return offload_device(s, costmodel::kOffloadParameters); },
      {kNone, kNone, kNone, "zero_optimization.offload_param.device"},

@@ -213,8 +213,6 @@ void take_deepspeed_overlap(R r) {
   if (beside != costmodel::overlaps_gradients(plan)) plan.recipe.execution.data_overlap = beside;
 }
 
-bool by_deepspeed(const Scenario& s) {
-  return s.framework.name == "deepspeed" || s.framework.name == "hf-deepspeed";
 void take_zero_sizes(R r) {
   costmodel::ZeroSizes& sizes = r.plan.recipe.sizes;
   const costmodel::FrameworkProfile& f = r.plan.framework;
@@ -227,6 +225,8 @@ void take_zero_sizes(R r) {
   if (stage < 1 || !f.abilities.zero_sizes) sizes = {};
 }
 
+bool by_deepspeed(const Scenario& s) {
+  return s.framework.name == "deepspeed" || s.framework.name == "hf-deepspeed";
 }
 bool shards_by_fsdp(const Scenario& s) {
   return !by_deepspeed(s) && s.layout.sharding.stage >= 2;

@@ -479,6 +479,18 @@ TEST(launch_config, deepspeed_moves_checkpoints_to_the_host_where_there_are_some
   EXPECT_THAT(config(s, "deepspeed").text, HasSubstr("\"cpu_checkpointing\": true"));
 }
 
+TEST(launch_config, deepspeed_is_told_the_sizes_that_a_plan_says) {
+  Scenario s = scenario("llama-3.1-8b", "16xH100", "zero3", "deepspeed");
+  EXPECT_THAT(config(s, "deepspeed").text, Not(HasSubstr("bucket_size")));
+  s.recipe.sizes = {.reduce_bucket = 200'000'000, .prefetch = 0, .update_group = 100'000'000};
+  const JsonValue root = parse_json(config(s, "deepspeed").text, "deepspeed.json").root;
+  const JsonValue& zero = *root.find("zero_optimization");
+  EXPECT_EQ(*zero.find("reduce_bucket_size"), JsonValue{200'000'000});
+  EXPECT_EQ(*zero.find("stage3_prefetch_bucket_size"), JsonValue{0});
+  EXPECT_EQ(*zero.find("sub_group_size"), JsonValue{100'000'000});
+  EXPECT_EQ(zero.find("stage3_max_reuse_distance"), nullptr);
+}
+
 TEST(launch_config, deepspeed_is_told_a_folder_on_nvme_that_is_to_be_replaced) {
   Scenario s = scenario("llama-3.1-8b", "16xH100", "zero3", "deepspeed");
   s.recipe.offload = costmodel::kOffloadOptimizer | costmodel::kOffloadParameters;
@@ -493,18 +505,6 @@ TEST(launch_config, deepspeed_is_told_a_folder_on_nvme_that_is_to_be_replaced) {
   const auto placeholder = Contains(HasSubstr("/local_nvme stands there"));
   const auto in_host_memory = Contains(HasSubstr("below ZeRO-3 DeepSpeed keeps them in host memory"));
   EXPECT_THAT(config(s, "deepspeed").gaps, AllOf(placeholder, Not(in_host_memory)));
-TEST(launch_config, deepspeed_is_told_the_sizes_that_a_plan_says) {
-  Scenario s = scenario("llama-3.1-8b", "16xH100", "zero3", "deepspeed");
-  EXPECT_THAT(config(s, "deepspeed").text, Not(HasSubstr("bucket_size")));
-  s.recipe.sizes = {.reduce_bucket = 200'000'000, .prefetch = 0, .update_group = 100'000'000};
-  const JsonValue root = parse_json(config(s, "deepspeed").text, "deepspeed.json").root;
-  const JsonValue& zero = *root.find("zero_optimization");
-  EXPECT_EQ(*zero.find("reduce_bucket_size"), JsonValue{200'000'000});
-  EXPECT_EQ(*zero.find("stage3_prefetch_bucket_size"), JsonValue{0});
-  EXPECT_EQ(*zero.find("sub_group_size"), JsonValue{100'000'000});
-  EXPECT_EQ(zero.find("stage3_max_reuse_distance"), nullptr);
-}
-
   s.layout.sharding.stage = 2;
   EXPECT_THAT(config(s, "deepspeed").gaps, in_host_memory);
   s.framework = look_up_framework("megatron");
