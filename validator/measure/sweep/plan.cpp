@@ -47,15 +47,15 @@ struct ExpertShape {
   Linear linear;
 };
 // Published config.json (Hugging Face) of Mixtral-8x7B, whole and under tp=2, DeepSeek-V2-Lite,
-// Qwen3-30B-A3B, MiniMax-M2 (under tp=2 into the width, whole out of it) and Llama-4-Scout: a matrix into the
-// experts' width and one out of it.
+// Qwen3-30B-A3B, MiniMax-M2 (under tp=4 into the width, tp=2 out of it) and Llama-4-Scout (tp=2, whole): a
+// matrix into the experts' width and one out of it.
 constexpr ExpertShape kExpertShapes[] = {
     {8, {2048, 1024, 4096}, {14336, 4096}}, {64, {512, 256, 64}, {2816, 2048}},
     {8, {2048, 1024, 4096}, {4096, 14336}}, {128, {256, 512, 64}, {1536, 2048}},
     {8, {4096, 2048, 1024}, {7168, 4096}},  {64, {512, 256, 64}, {2048, 1408}},
     {8, {4096, 2048, 1024}, {4096, 7168}},  {128, {256, 512, 64}, {2048, 768}},
-    {256, {128, 64, 32}, {1536, 3072}},     {16, {1024, 512, 2048}, {16384, 5120}},
-    {256, {128, 64, 32}, {3072, 1536}},     {16, {1024, 512, 2048}, {5120, 8192}}};
+    {256, {128, 64, 32}, {768, 3072}},      {16, {1024, 512, 256}, {8192, 5120}},
+    {256, {128, 64, 32}, {3072, 768}},      {16, {1024, 512, 256}, {5120, 8192}}};
 constexpr std::int64_t kExperts = 8;
 /// fp32 main gradients, read and written (costmodel/compute/operations.cpp).
 constexpr double kAccumulateBytes = 8;
