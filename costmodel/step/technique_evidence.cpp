@@ -12,23 +12,23 @@ namespace {
 
 // Counted over tests/golden/rows, 3,642 runs of 3,504 configurations, and checked by
 // tests/golden/technique_evidence.py.
-constexpr double kSpreadOfAll = 0.106;
+constexpr double kSpreadOfAll = 0.105;
 constexpr std::array<TechniqueEvidence, kTechniqueCount> kEvidence{{
     {Technique::ContextParallel, "context parallelism up to 8k tokens", 140, 138, 5, 0.069},
     {Technique::LongContextParallel, "context parallelism beyond 8k tokens", 6, 6, 2, 0.185},
     {Technique::ExpertParallel, "expert parallelism", 145, 145, 6, 0.128},
     {Technique::Interleaved, "interleaving", 259, 253, 10, 0.090},
-    {Technique::ZeroBubble, "zero-bubble schedules", 44, 44, 1, 0.050},
+    {Technique::ZeroBubble, "zero-bubble schedules", 44, 44, 1, 0.047},
     {Technique::DualPipe, "DualPipe", 0, 0, 0, 0},
-    {Technique::VocabularyParallel, "vocabulary-parallel stages", 84, 60, 1, 0.128},
+    {Technique::VocabularyParallel, "vocabulary-parallel stages", 84, 60, 1, 0.134},
     {Technique::UnevenStages, "uneven stages", 215, 207, 9, 0.110},
     {Technique::Zero2, "ZeRO-2", 6, 6, 1, 0.054},
-    {Technique::Zero3, "ZeRO-3", 216, 215, 9, 0.120},
+    {Technique::Zero3, "ZeRO-3", 216, 215, 9, 0.112},
     {Technique::HybridSharding, "hybrid sharding", 25, 25, 2, 0.116},
     {Technique::Offload, "offloading", 8, 8, 2, 0.043},
-    {Technique::SelectiveRecompute, "recompute of modules", 106, 105, 6, 0.137},
-    {Technique::NarrowTypes, "8-bit and 4-bit products", 279, 264, 6, 0.116},
-    {Technique::ManyGpus, "more than 512 GPUs", 87, 87, 6, 0.120},
+    {Technique::SelectiveRecompute, "recompute of modules", 106, 105, 6, 0.123},
+    {Technique::NarrowTypes, "8-bit and 4-bit products", 279, 264, 6, 0.111},
+    {Technique::ManyGpus, "more than 512 GPUs", 87, 87, 6, 0.117},
 }};
 /// Root mean square of the spreads above of techniques with 1 to 19 configurations: what is to be expected
 /// of one that nobody has measured, and how many configurations outweigh that.
