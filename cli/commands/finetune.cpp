@@ -25,7 +25,6 @@ namespace {
 constexpr std::string_view kProfiles[] = {"hf-deepspeed", "hf-eager", "hf-fsdp2"};
 using Profiles = std::span<const std::string_view>;
 constexpr Profiles kDeepSpeed = Profiles{kProfiles}.subspan(0, 1);
-constexpr Profiles kWhole = Profiles{kProfiles}.subspan(1, 1);
 constexpr Profiles kWholeOrSharded = Profiles{kProfiles}.subspan(1, 2);
 constexpr Profiles kFsdp = Profiles{kProfiles}.subspan(2, 1);
 
@@ -39,15 +38,15 @@ constexpr FinetuneMethod kMethods[] = {
      .fine_tune = "full",
      .profiles = kWholeOrSharded,
      .optimizer = "adamw-8bit"},
-    // Sharded, a trainer holds an fp32 copy of its own.
+    // Sharded by FSDP2 where precision is not mixed, which the exports say.
     {.name = "full, all in bf16",
      .fine_tune = "full",
-     .profiles = kWhole,
+     .profiles = kWholeOrSharded,
      .field = "parameter_dtype",
      .value = "bf16"},
     {.name = "full, all in bf16, 8-bit AdamW",
      .fine_tune = "full",
-     .profiles = kWhole,
+     .profiles = kWholeOrSharded,
      .optimizer = "adamw-8bit",
      .field = "parameter_dtype",
      .value = "bf16"},

@@ -80,8 +80,8 @@ JsonValue ranked_json(const SearchReport& report, const RankedPlan& ranked) {
   JsonValue plan = plan_json(report, ranked.plan);
   JsonObject& object = *plan.get_if<JsonObject>();
   object.emplace_back("time_by_cause", causes_json(ranked.estimate.time));
-  object.emplace_back("interval_seconds",
-                      JsonArray{ranked.estimate.step_seconds.low, ranked.estimate.step_seconds.high});
+  const costmodel::Interval interval = interval_of(ranked);
+  object.emplace_back("interval_seconds", JsonArray{interval.low, interval.high});
   object.emplace_back("out_of_memory_probability", ranked.estimate.out_of_memory_probability);
   object.emplace_back("simulated_seconds",
                       ranked.simulated ? JsonValue{ranked.simulated->value()} : JsonValue{});

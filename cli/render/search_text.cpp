@@ -476,11 +476,14 @@ std::string words_of_plan(const SearchReport& report, const Plan& plan) {
   return words;
 }
 
-costmodel::TrainingCost training_of(const SearchReport& report, const RankedPlan& ranked) {
+costmodel::Interval interval_of(const RankedPlan& ranked) {
   const costmodel::Interval& closed = ranked.estimate.step_seconds;
   const double off = ranked.plan.price.step / ranked.estimate.time.total();
-  return training_cost(scenario_of(report, ranked.plan), ranked.plan.price.step,
-                       {closed.low * off, closed.high * off});
+  return {closed.low * off, closed.high * off};
+}
+
+costmodel::TrainingCost training_of(const SearchReport& report, const RankedPlan& ranked) {
+  return training_cost(scenario_of(report, ranked.plan), ranked.plan.price.step, interval_of(ranked));
 }
 
 costmodel::Scenario scenario_of(const SearchReport& report, const Plan& plan) {

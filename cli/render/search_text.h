@@ -31,6 +31,8 @@ namespace hexaplan::cli {
 /// The question with the plan's cluster, layout and recipe.
 [[nodiscard]] costmodel::Scenario scenario_of(const SearchReport& report, const planner::Plan& plan);
 
+/// 90 % interval of the step of a listed plan, around the step that it is listed with.
+[[nodiscard]] costmodel::Interval interval_of(const planner::RankedPlan& ranked);
 /// Days, cost and goodput of training on the recipe's tokens with the plan's step. Precondition: tokens > 0.
 [[nodiscard]] costmodel::TrainingCost training_of(const SearchReport& report,
                                                   const planner::RankedPlan& ranked);

@@ -12,6 +12,7 @@
 #include "costmodel/program/variants.h"
 #include "costmodel/program/working_sets.h"
 #include "costmodel/spec/stage_plan.h"
+#include "costmodel/units/ceil_div.h"
 
 namespace hexaplan::costmodel::program {
 namespace {
@@ -135,7 +136,7 @@ void Writer::matrix(const Step& step) {
   const bool grouped = step.rows == Rows::ExpertRows;
   const std::int64_t experts = grouped ? d_.experts_local : 1, all = of(step.rows);
   if (grouped && (all <= 0 || experts <= 0)) return;
-  const std::int64_t m = grouped ? std::max<std::int64_t>(1, all / experts) : all;
+  const std::int64_t m = grouped ? ceil_div(all, experts) : all;  // the fullest expert's
   const std::int64_t n = of(step.weight.out), k = of(step.weight.in);
   const auto weights = static_cast<double>(n * k * experts);
   if (step.quantised && step.pass == Pass::Forward) cast_weight(weights);
@@ -150,15 +151,16 @@ void Writer::matrix(const Step& step) {
   if (step.kind == Kind::MatmulData) op.gemm = {m, k, n, experts};
   if (step.kind == Kind::MatmulWeight) op.gemm = {n, k, m, experts};
   op.gemm.alignment = alignment_of(n, k);
-  op.flops = op.gemm.flops();
+  op.flops = Flops{2.0 * static_cast<double>(all) * static_cast<double>(n) * static_cast<double>(k)};
   op.kernels = sc_.framework.gemm_kernels_forward;
   if (step.chunks > 1) cut(step, op);
   if (step.weight.adapter != AdapterSide::None) shape_adapter(step, op);
   const bool accumulates = step.kind == Kind::MatmulWeight && adds_to_main_gradient(sc_);
   const bool apart = sc_.framework.weight_gradient_temporary_bytes > 0;
   if (accumulates && !apart) op.gemm.accumulate_bytes = 2 * main_gradient_bytes();
-  const bool adapted =
-      trains_adapters(sc_.recipe) && row_of(step.site).block != Block::Head && !adapters_are_operations(sc_);
+  const bool adapted = trains_adapters(sc_.recipe) && row_of(step.site).block != Block::Head &&
+                       !adapters_are_operations(sc_) &&
+                       !is_expert_parameter(sc_, name_of(step.weight.first));
   if (adapted && sc_.recipe.fine_tune == FineTune::Qlora) dequantise(step, weights);
   out_.push_back(op);
   if (adapted) adapters(step, {m, n, k, experts});
@@ -289,7 +291,7 @@ void Writer::accumulate_gradient(double elements) {
 void Writer::cast_weight(double elements) {
   if (trains_adapters(sc_.recipe) && state_types(sc_).frozen == DType::Fp8) return;
   const double each_step = 1.0 / static_cast<double>(microbatches_per_step(sc_));
-  out_.push_back({.name = "quantize.weight",
+  out_.push_back({.name = kWeightCast,
                   .kind = OpKind::MemoryBound,
                   .precision = sc_.recipe.precision,
                   .bytes = Bytes{elements * (2 + 2 * 1)},

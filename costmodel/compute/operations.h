@@ -1,5 +1,6 @@
 #pragma once
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "costmodel/compute/operation.h"
@@ -18,6 +19,9 @@ void append_operations(const Scenario& scenario, const LocalDims& dims, LayerCla
 }  // namespace hexaplan::costmodel::program
 
 namespace hexaplan::costmodel {
+
+/// Name of the operation that casts a weight for a quantised product.
+inline constexpr std::string_view kWeightCast = "quantize.weight";
 
 /// Operations of one layer of class `kind` on one rank for one micro-batch, recomputed as far as the recipe
 /// says: forward, backward; `Operation::pass` tells them apart. A multi-token-prediction module's are what

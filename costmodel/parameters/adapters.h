@@ -55,12 +55,19 @@ struct PackedLayers {
           .mlp = all || (by_model && scenario.model.mlp.packed)};
 }
 
+/// True for experts' and routers' weights that are no linear layers (FrameworkProfile::experts_are_parameters).
+[[nodiscard]] constexpr bool is_expert_parameter(const Scenario& scenario, std::string_view tensor) {
+  return scenario.framework.experts_are_parameters &&
+         (tensor.starts_with("moe.experts.") || tensor.starts_with("moe.router."));
+}
+
 /// Of the `parts` linear layers that a matrix of this name holds together (ParameterTensor::parts), those
 /// whose outputs adapters change.
 [[nodiscard]] constexpr std::int64_t adapted_parts(const Scenario& scenario, std::string_view tensor,
                                                    std::int64_t parts) {
   const Recipe& recipe = scenario.recipe;
   const bool attention = tensor.substr(0, 10) == "attention.";
+  if (is_expert_parameter(scenario, tensor)) return 0;
   if (recipe.fine_tune == FineTune::Ia3) return parts;
   switch (recipe.lora_targets) {
     case AdapterTargets::AllLinear:

@@ -43,7 +43,8 @@ class TrainedElements {
 /// their linear modules and leaves output layer and embeddings).
 [[nodiscard]] constexpr bool is_stored_in_4_bits(const Scenario& scenario, const ParameterTensor& tensor,
                                                  bool in_layer) {
-  return scenario.recipe.fine_tune == FineTune::Qlora && tensor.matrix && in_layer;
+  return scenario.recipe.fine_tune == FineTune::Qlora && tensor.matrix && in_layer &&
+         !is_expert_parameter(scenario, tensor.name);
 }
 /// True for what Muon orthogonalises: the matrices of layers that are trained in full. Embeddings, output
 /// layer, vectors and adapters are AdamW's (arXiv:2502.16982 section 2.2; KellerJordan/Muon README).

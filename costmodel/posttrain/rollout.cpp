@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "costmodel/compute/kernel_time.h"
+#include "costmodel/compute/operations.h"
 #include "costmodel/parameters/parameter_tensors.h"
 #include "costmodel/posttrain/kv_cache.h"
 #include "costmodel/posttrain/response_lengths.h"
@@ -87,11 +88,20 @@ Bytes unread_experts(const Scenario& sc, DType type) {
   return Bytes{elements * bytes_per_element(type) * std::pow(1 - 1 / experts, copies)};
 }
 
+/// An engine's weights have its type for good: training alone casts them anew.
+void leave_weights(TimedOperations& work) {
+  for (std::size_t i = 0; i < work.operations.size(); ++i) {
+    if (work.operations[i].name == kWeightCast) work.times[i] = {};
+  }
+}
+
 /// A forward pass of the whole engine; the output layer sees `last` of the pass's tokens.
 Seconds forward_pass(const Scenario& sc, const Calibration& calibration, double last) {
   const std::vector<StagePlan> plan = plan_stages(sc);
-  const LayerTotals totals =
-      totals_of(price_layers(sc, local_dims(sc), Pricer{sc, calibration}, used_classes(plan)));
+  const Pricer pricer{sc, calibration};
+  LayerWork work = work_of_layers(sc, local_dims(sc), pricer, used_classes(plan));
+  for (TimedOperations& layer : work.layers) leave_weights(layer);
+  const LayerTotals totals = totals_of(price_layers(work, sc.framework, pricer));
   return stage_totals(totals, plan.front()).forward - (1 - last) * totals.head.forward;
 }
 

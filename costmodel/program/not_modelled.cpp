@@ -204,6 +204,12 @@ constexpr KnobRow kWithoutEffect[] = {
               s.framework.tensor_overlap_asked <= 0;
      },
      "the framework runs tensor-parallel messages by themselves"},
+    {"tp_comm_overlap",
+     [](const Scenario& s) {
+       return asked(s).tensor_overlap.value_or(false) && s.layout.tp > 1 && !s.layout.sp &&
+              s.framework.tensor_overlap_asked > 0;
+     },
+     "it is the messages of sequence parallelism that hide: that needs sp"},
     {"tp_backward_overlap",
      [](const Scenario& s) { return asked(s).tensor_backward_overlap && !(s.layout.sp && s.layout.tp > 1); },
      "it is the messages of sequence parallelism that hide: that needs tp above 1 and sp"},

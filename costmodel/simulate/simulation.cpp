@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "costmodel/program/replay_memory.h"
+#include "costmodel/schedule/in_flight.h"
 #include "costmodel/schedule/replay.h"
 #include "costmodel/simulate/step_clock.h"
 #include "costmodel/spec/local_dims.h"
@@ -49,15 +50,16 @@ Setup set_up(const Scenario& sc, const Calibration& calibration, bool times_alon
               .rules = overlap_rules(sc)};
   if (times_alone) return setup;
   const MemoryModel memory{sc, calibration, stages};
+  const std::vector<double> in_flight = microbatches_in_flight(sc);  // in layers, as the estimate counts
   setup.levels.reserve(stages.size());
   for (int s = 0; s < l.pp; ++s) {
-    const double in_flight = microbatches_in_flight(l, microbatches, s);
+    const double of_schedule = microbatches_in_flight(l, microbatches, s);
     const double plain =
         chunks_in_flight(l.schedule, l.pp, static_cast<int>(microbatches), per_stage, s) / per_stage;
     setup.levels.push_back(
         stage_levels(memory, stages[static_cast<std::size_t>(s)], s,
                      &chunks[static_cast<std::size_t>(s) * static_cast<std::size_t>(per_stage)], per_stage,
-                     in_flight, in_flight - plain));
+                     in_flight[static_cast<std::size_t>(s)], of_schedule - plain));
   }
   if (needs_replay(sc)) replay_levels(sc, memory, stages, setup.levels);
   return setup;

@@ -225,6 +225,8 @@ struct FrameworkProfile {
   /// … where the model's code on the hub does (AttentionSpec::packed, MlpSpec::packed), which the framework
   /// runs.
   bool runs_models_code = false;
+  /// Routed experts and router are parameters rather than linear layers: nothing quantises or adapts them.
+  bool experts_are_parameters = false;
   /// Adapters that are kept in fp32 are multiplied in fp32; false: in the computation's type.
   bool adapter_products_as_kept = false;
 

@@ -234,6 +234,27 @@ bool sequence_divides(const Scenario& sc, Reason* why) {
   });
 }
 
+bool heads_share_keys(const Scenario& sc, Reason* why) {
+  const AttentionSpec& a = sc.model.attention;
+  if (a.kind != AttentionKind::Grouped || a.heads % a.kv_heads == 0) return true;
+  return fails(why, [&] {
+    return Reason{fmt::format("{} query heads do not share {} key-value heads evenly", a.heads, a.kv_heads),
+                  "use a number of key-value heads that divides the heads"};
+  });
+}
+
+/// A token goes to an expert once: no expert gets more than all tokens.
+bool imbalance_is_possible(const Scenario& sc, Reason* why) {
+  if (!sc.model.is_moe()) return true;
+  const double most = static_cast<double>(sc.model.moe.experts) / static_cast<double>(sc.model.moe.top_k);
+  if (sc.recipe.routing.imbalance <= most) return true;
+  return fails(why, [&] {
+    return Reason{fmt::format("no expert gets {:g} times the mean: {} of {} experts take every token",
+                              sc.recipe.routing.imbalance, sc.model.moe.top_k, sc.model.moe.experts),
+                  fmt::format("use a routing imbalance of at most {:g}", most)};
+  });
+}
+
 bool ulysses_has_heads(const Scenario& sc, Reason* why) {
   if (sc.layout.cp == 1 || sc.layout.context != ContextKind::AllToAll) return true;
   return divides("attention heads per tensor-parallel rank", sc.model.attention.heads / sc.layout.tp, "cp",
@@ -471,6 +492,16 @@ bool in_backward_has_one_microbatch(const Scenario& sc, Reason* why) {
 
 /// deepspeedai/DeepSpeed deepspeed/utils/groups.py _create_zero_param_parallel_group: the secondary groups
 /// cut the ranks that share parameters.
+/// deepspeedai/DeepSpeed@edaa722 deepspeed/runtime/zero/stage_1_and_2.py refuses "Muon with reduce scatter"
+/// beside an offloaded optimizer; Newton-Schulz iterations on a host's cores are nobody's.
+bool matrices_stay_on_the_gpu(const Scenario& sc, Reason* why) {
+  if (!traits_of(sc.recipe.optimizer).orthogonalises || offloaded_update(sc.recipe) <= 0) return true;
+  return fails(why, [] {
+    return Reason{"Muon orthogonalises whole matrices on the GPU: its update is not offloaded",
+                  "offload parameters or activations, or use AdamW"};
+  });
+}
+
 bool secondary_partition_divides(const Scenario& sc, Reason* why) {
   const int hpz = sc.layout.sharding.hpz, ranks = sc.layout.shard_ranks();
   if (hpz <= 1 || sc.layout.sharding.stage < 3 || ranks % hpz == 0) return true;
@@ -576,8 +607,10 @@ constexpr std::array kRules{
     Rule{"zero-sizes-can-be-said", RuleScope::Grid, nullptr, sizes_can_be_said},
     Rule{"varying-lengths-are-known", RuleScope::Grid, nullptr, varying_lengths_are_known},
     Rule{"positions-reach", RuleScope::Grid, nullptr, positions_reach},
+    Rule{"imbalance-is-possible", RuleScope::Grid, nullptr, imbalance_is_possible},
     Rule{"heads-divide-by-tp", RuleScope::Grid, &Layout::tp, heads_divide},
     Rule{"kv-heads-divide-by-tp", RuleScope::Grid, &Layout::tp, kv_heads_divide},
+    Rule{"heads-share-keys", RuleScope::Grid, nullptr, heads_share_keys},
     Rule{"ffn-divides-by-tp", RuleScope::Grid, &Layout::tp, ffn_divides},
     Rule{"heads-divide-by-cp", RuleScope::Grid, &Layout::cp, ulysses_has_heads},
     Rule{"experts-divide-by-ep", RuleScope::Grid, &Layout::ep, experts_divide},
@@ -594,6 +627,7 @@ constexpr std::array kRules{
     Rule{"capacity-is-filled", RuleScope::Sequence, nullptr, capacity_is_filled},
     Rule{"shard-group-divides", RuleScope::Shards, nullptr, shard_group_divides},
     Rule{"shards-can-be-factored", RuleScope::Shards, nullptr, shards_can_be_factored},
+    Rule{"muon-stays-on-the-gpu", RuleScope::Shards, nullptr, matrices_stay_on_the_gpu},
     Rule{"secondary-partition-divides", RuleScope::Shards, nullptr, secondary_partition_divides},
     Rule{"offload-needs-zero3", RuleScope::Shards, nullptr, offloaded_parameters_are_sharded},
     Rule{"offloaded-share-has-its-stage", RuleScope::Shards, nullptr, offloaded_share_has_its_stage},

@@ -17,6 +17,7 @@
 #include "costmodel/step/offload_operations.h"
 #include "costmodel/step/stage_memory.h"
 #include "costmodel/step/step_model.h"
+#include "costmodel/step/technique_evidence.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -111,8 +112,9 @@ Estimate estimate_step(const Scenario& sc, const Calibration& calibration) {
   if (!(out.peak().device.value() < kMostBytes)) return beyond_all_memory(std::move(out));
   const StepModel step{sc, calibration, plan};
   out.time = step.time();
-  out.step_seconds = interval_around(out.time.total().value(),
-                                     std::hypot(calibration.time_sigma, sc.framework.time_residual));
+  out.step_seconds =
+      interval_around(out.time.total().value(),
+                      time_sigma(sc.framework, calibration, added_variance(techniques_used(sc))));
   out.model_flops_per_step = model_flops_per_step(sc, AttentionFlops::CausalHalved);
   out.hardware_flops_per_step = step.hardware_flops();
   fill_throughput(sc, out);

@@ -7,7 +7,9 @@ namespace hexaplan::costmodel {
 double tensor_overlap(const Scenario& sc) {
   const FrameworkProfile& f = sc.framework;
   const auto asked = sc.recipe.execution.tensor_overlap;
-  return asked ? (*asked ? f.tensor_overlap_asked : 0.0) : f.tensor_overlap;
+  if (!asked) return f.tensor_overlap;
+  // NVIDIA/Megatron-LM megatron/training/arguments.py, validate_args: only with sequence parallelism.
+  return *asked && sc.layout.sp ? f.tensor_overlap_asked : 0.0;
 }
 
 bool tensor_backward_overlap(const Scenario& sc) {

@@ -1,6 +1,7 @@
 #include "costmodel/step/step_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 namespace hexaplan::costmodel {
@@ -68,14 +69,16 @@ std::size_t StepModel::accounted(const std::vector<StageLoad>& loads, std::size_
 }
 
 namespace {
-/// Takes what hides behind another micro-batch's kernels off the collectives, and off those of recomputation
-/// last.
+/// Takes what hides behind another micro-batch's kernels off what they wait for: messages and copies to the
+/// host, and off those of recomputation last.
 void hide(Seconds hidden, StepTime& t) {
-  const Seconds collectives = t.tensor_parallel + t.context_parallel + t.expert_parallel;
-  const Seconds taken = smaller(hidden, collectives);
+  const std::array waits = {&t.tensor_parallel, &t.context_parallel, &t.expert_parallel, &t.offload};
+  Seconds waited;
+  for (const Seconds* cause : waits) waited += *cause;
+  const Seconds taken = smaller(hidden, waited);
   if (taken > Seconds{}) {
-    const double left = 1 - taken / collectives;
-    for (Seconds* cause : {&t.tensor_parallel, &t.context_parallel, &t.expert_parallel}) *cause *= left;
+    const double left = 1 - taken / waited;
+    for (Seconds* cause : waits) *cause *= left;
   }
   t.recompute -= hidden - taken;
 }
@@ -98,6 +101,7 @@ StepTime StepModel::time_paced_by(const std::vector<StageLoad>& loads, std::size
   t.tensor_parallel = passes.tensor * microbatches_;
   t.context_parallel = passes.context * microbatches_;
   t.expert_parallel = passes.expert * microbatches_;
+  t.offload = passes.offload * microbatches_;
   t.pipeline_p2p = overheads.pipeline_p2p;
   const PassTotals& work = loads[busiest].totals;
   const Seconds more_work = work.total() - loads[slowest].totals.total();
@@ -106,7 +110,7 @@ StepTime StepModel::time_paced_by(const std::vector<StageLoad>& loads, std::size
   t.bubble = larger(Seconds{}, idle + hidden);
   hide(t.bubble - idle, t);
   t.data_parallel = overheads.data_parallel;
-  t.offload = passes.offload * microbatches_ + overheads.offload;
+  t.offload += overheads.offload;
   t.optimizer = overheads.optimizer;
   t.host = overheads.host;
   return t;

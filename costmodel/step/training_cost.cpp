@@ -1,5 +1,6 @@
 #include "costmodel/step/training_cost.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace hexaplan::costmodel {
@@ -11,6 +12,15 @@ double ln_between(double from, double to) {
   return from > 0 && to > 0 ? std::log(to / from) : 0;
 }
 
+/// Failures beyond the expected ones, or short of them, at one end: a Poisson number's own spread. Where none
+/// happens with 95 % none is added, and never less than none.
+double failures_off(double expected, int side) {
+  constexpr double kNone = 0.0513;  // -ln 0.95
+  const double spread = kNinetyPercent * std::sqrt(expected);
+  if (side < 0) return -std::min(expected, spread);
+  return expected < kNone ? 0 : spread;
+}
+
 /// ln(wall time / expected wall time) at one end (`side` −1 or 1) of the 90 % interval: the step's own, the
 /// rate of failures, and how many there happen to be, as independent errors.
 double end_of(const Scenario& scenario, const TrainingCost& cost, double ln_step, int side) {
@@ -18,7 +28,8 @@ double end_of(const Scenario& scenario, const TrainingCost& cost, double ln_step
   const double factor = std::exp(side * kNinetyPercent * g.rate_sigma);
   const double rate = ln_between(goodput(scenario, factor).productive, g.productive);
   const Seconds lost = g.restart + g.interval / 2;
-  const double count = kNinetyPercent * std::sqrt(cost.failures) * (lost / cost.wall);
+  const double count =
+      std::log(larger(cost.productive, cost.wall + failures_off(cost.failures, side) * lost) / cost.wall);
   return side * std::hypot(ln_step, rate, count);
 }
 

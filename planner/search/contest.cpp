@@ -13,9 +13,15 @@
 #include "planner/search/search.h"
 
 namespace hexaplan::planner {
-namespace {
 
 using namespace costmodel;
+
+bool keeps_limits(const SearchProblem& problem, const Plan& plan) {
+  const SlowestSteps slowest = slowest_steps(problem.constraints, scenario_of(problem, plan));
+  return plan.price.peak <= most_memory(problem, plan.hardware) && !broken_by_step(slowest, plan.price.step);
+}
+
+namespace {
 
 constexpr std::size_t kBatch = 16;  // candidates refined or simulated between two looks at the list
 constexpr std::int64_t kMostTasks = 4'000'000;  // of one simulation: a fifth of a second
@@ -51,11 +57,6 @@ Variant variant_of(const SearchProblem& problem, Plan plan) {
   return {.plan = std::move(plan),
           .caution = caution(problem.rank_by, sigma),
           .allowed = *std::min_element(slowest.begin(), slowest.end())};
-}
-
-bool keeps_limits(const SearchProblem& problem, const Plan& plan) {
-  const SlowestSteps slowest = slowest_steps(problem.constraints, scenario_of(problem, plan));
-  return plan.price.peak <= most_memory(problem, plan.hardware) && !broken_by_step(slowest, plan.price.step);
 }
 
 Price price_at(const SearchProblem& problem, const Plan& plan, Seconds step, Bytes peak) {
@@ -163,6 +164,8 @@ class ContestRun {
       // The best of every family as it is, whatever room its bounds had left it.
       for (const TopList::Entry& entry : found.top.entries())
         prospects_.push_back({entry.scored, entry.scored});
+      // Other stages can take the risk off the best plan that breaks its limit alone.
+      if (found.risky) prospects_.push_back({*found.risky, *found.risky, false});
     }
     std::stable_sort(prospects_.begin(), prospects_.end(),
                      [](const Prospect& a, const Prospect& b) { return better(a.bound, b.bound); });

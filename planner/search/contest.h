@@ -28,6 +28,9 @@ struct Finalists {
 [[nodiscard]] Finalists hold_contest(const SearchProblem& problem, const Work& work,
                                      std::span<const Findings> found, const std::stop_token& stop);
 
+/// True for a priced plan within the limits of memory, risk, time and cost.
+[[nodiscard]] bool keeps_limits(const SearchProblem& problem, const Plan& plan);
+
 /// One plan, refined and simulated like the finalists; unchanged if the problem asks for neither.
 [[nodiscard]] Plan finished(const SearchProblem& problem, const Plan& plan);
 

@@ -171,7 +171,9 @@ Ranking search_in_arena(const SearchProblem& problem, const SearchOptions& optio
   if (account.risky) {
     SearchProblem at_any_risk = problem;
     at_any_risk.constraints.max_risk = 1;
-    ranking.best_at_any_risk = finished(at_any_risk, plan_of(problem, work, *account.risky));
+    Plan best = finished(at_any_risk, plan_of(problem, work, *account.risky));
+    // With other stages it can keep the limit, and is among the listed ones then.
+    if (!keeps_limits(problem, best)) ranking.best_at_any_risk = std::move(best);
   }
   ranking.rejections = rejections_of(problem, work, account);
   ranking.counts = account.counts;

@@ -183,7 +183,8 @@ std::int64_t domain_of(const ReferenceNode& node, std::int64_t gpus, std::int64_
   if (rack <= node.gpus) {
     return std::min(gpus, per_node);
   }
-  if (nodes > 0) {
+  // Nodes of the usual size are how schedulers count a rack's GPUs: the rack joins them all the same.
+  if (nodes > 0 && gpus / nodes != node.gpus) {
     return std::min(gpus, gpus / nodes);
   }
   for (std::int64_t size = std::min(rack, gpus); size > node.gpus; --size) {

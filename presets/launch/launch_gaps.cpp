@@ -107,12 +107,6 @@ bool maxtext_counts(S s) {
          costmodel::microbatches_per_step(s) % s.layout.pp == 0;
 }
 
-/// Weights that a plain trainer trains in 16 bits.
-bool trains_pure_bf16(S s) {
-  return s.framework.name == "hf-eager" && !trains_adapters(s.recipe) &&
-         s.recipe.precision == costmodel::Precision::Bf16 &&
-         s.recipe.parameter_dtype == costmodel::DType::Bf16;
-}
 bool frozen_in_fp32(S s) {
   const bool in_16_bits = costmodel::activation_dtype(s.recipe.precision) != costmodel::DType::Fp32;
   return s.recipe.fine_tune == costmodel::FineTune::Lora && in_16_bits && !by_deepspeed(s) &&
@@ -121,7 +115,7 @@ bool frozen_in_fp32(S s) {
 bool trl_says_weights(S s) {
   return trains_pure_bf16(s) || frozen_in_fp32(s);
 }
-/// DeepSpeed and FSDP train copies of their own in fp32.
+/// DeepSpeed and FSDP train copies of their own in fp32 where it computes in 16 bits.
 bool axolotl_says_weights(S s) {
   const bool plain = s.framework.name == "hf-eager" && !trains_adapters(s.recipe) &&
                      s.recipe.precision == costmodel::Precision::Bf16;
@@ -332,6 +326,8 @@ constexpr Gap kGaps[] = {
     {kDeepSpeed, [](S s) { return s.layout.sharding.stage == 3 && state_replicas(s) > 1; },
      "replicas of a sharded state (hybrid sharding): DeepSpeed 0.19.8 has no mics_shard_size any more; "
      "zero_hpz_partition_size keeps a second copy of the weights per node instead"},
+    {kDeepSpeed, [](S s) { return s.layout.tp > 1; },
+     "tensor parallelism: it stands in Megatron's arguments (--tensor-model-parallel-size)"},
     {kDeepSpeed, [](S s) { return s.layout.pp > 1; },
      "pipeline stages: the program builds PipelineModule(num_stages=…)"},
     {kDeepSpeed, [](S s) { return s.layout.cp > 1; },

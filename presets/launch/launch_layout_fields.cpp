@@ -116,7 +116,8 @@ constexpr LaunchField kLayoutSettings[] = {
      {"--tensor-model-parallel-size", "parallelism.tp", "parallelism.tensor_parallel_degree", kNone,
       "model.tensor_model_parallel_size"},
      read_degree<&costmodel::Layout::tp>},
-    {[](S s) { return only_if(s.layout.tp > 1, s.layout.tp); },
+    // DeepSpeed's own, of Hugging Face's models: no profile plans it.
+    {[](S) { return JsonValue{}; },
      {kNone, kNone, kNone, "tensor_parallel.autotp_size"},
      read_degree<&costmodel::Layout::tp>},
     {[](S s) -> JsonValue { return s.layout.pp; },

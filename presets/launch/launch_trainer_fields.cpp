@@ -187,6 +187,13 @@ void read_type(V v, R r, bool LaunchReading::*type) {
   const bool automatic = v.json() == JsonValue{"auto"} || v.json() == JsonValue{"full"};
   r.*type = automatic || v.boolean();
 }
+bool brain(S s) {
+  return is(s, Precision::Bf16) || is(s, Precision::Fp8);
+}
+void read_brain(V v, R r) {
+  read_type(v, r, &LaunchReading::brain);
+  r.brain_said = true;
+}
 
 constexpr LaunchField kTrainerSettings[] = {
     {[](S s) -> JsonValue {
@@ -210,11 +217,10 @@ constexpr LaunchField kTrainerSettings[] = {
        r.steps = std::max<std::int64_t>(0, v.integer({-1, kBatches.high}));
      }},
     // Types.
-    {[](S s) -> JsonValue { return is(s, Precision::Bf16) || is(s, Precision::Fp8); }, all_trainers("bf16"),
-     [](V v, R r) {
-       read_type(v, r, &LaunchReading::brain);
-       r.brain_said = true;
-     }},
+    // FSDP keeps 16 bits where precision is not mixed: the weights say what it computes in.
+    {[](S s) -> JsonValue { return brain(s) && !(trains_pure_bf16(s) && shards_by_fsdp(s)); },
+     trainers("bf16", kNone, "bf16"), read_brain},
+    {[](S s) -> JsonValue { return brain(s); }, trainers(kNone, "bf16", kNone), read_brain},
     {[](S s) { return when(is(s, Precision::Fp16)); }, all_trainers("fp16"),
      [](V v, R r) { read_type(v, r, &LaunchReading::half); }},
     {[](S s) { return when(is(s, Precision::Tf32)); }, all_trainers("tf32"),

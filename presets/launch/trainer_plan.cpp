@@ -193,10 +193,12 @@ void settle_trainer(R r) {
   settle_adapters(r);
 }
 
-/// Weights that a plain trainer trains in 16 bits; FSDP and DeepSpeed hold an fp32 copy of their own.
-void train_in_16_bits(R r) {
-  if (!r.trainer.adapters && r.plan.framework.name == "hf-eager" &&
-      r.plan.recipe.precision == Precision::Bf16)
+/// Weights that a plain trainer trains in 16 bits; FSDP holds an fp32 copy of its own where it computes in
+/// mixed precision, DeepSpeed always.
+void train_in_16_bits(R r, bool mixed = true) {
+  const std::string_view framework = r.plan.framework.name;
+  const bool keeps = framework == "hf-eager" || (framework == "hf-fsdp2" && !mixed);
+  if (!r.trainer.adapters && keeps && r.plan.recipe.precision == Precision::Bf16)
     r.plan.recipe.parameter_dtype = DType::Bf16;
 }
 
@@ -233,6 +235,11 @@ bool shards_by_fsdp(const Scenario& s) {
 }
 bool leaves_optimizer_to_deepspeed(const Scenario& s) {
   return by_deepspeed(s) && s.recipe.optimizer == costmodel::Optimizer::AdamW;
+}
+bool trains_pure_bf16(const Scenario& s) {
+  const bool keeps = s.framework.name == "hf-eager" || s.framework.name == "hf-fsdp2";
+  return keeps && !trains_adapters(s.recipe) && s.recipe.precision == Precision::Bf16 &&
+         s.recipe.parameter_dtype == DType::Bf16;
 }
 DType loaded_weights(const Scenario& s) {
   const DType compute = costmodel::activation_dtype(s.recipe.precision);
@@ -337,8 +344,11 @@ void settle_trl(R r) {
           "default");
     }
   }
+  // Weights in bf16 compute in bf16 where nothing else is said.
+  const bool mixed = r.brain || r.half || t.weights != DType::Bf16;
+  r.brain = r.brain || !mixed;
   settle_trainer(r);
-  if (t.weights == DType::Bf16) train_in_16_bits(r);
+  if (t.weights == DType::Bf16) train_in_16_bits(r, mixed);
 }
 /// It loads the model in the type that it computes in (axolotl/utils/config/__init__.py).
 void settle_axolotl(R r) {
@@ -349,8 +359,10 @@ void settle_axolotl(R r) {
   train_in_16_bits(r);
 }
 void settle_llamafactory(R r) {
+  const bool mixed = r.brain || r.half;
+  r.brain = r.brain || (r.trainer.pure_bf16 && !mixed);
   settle_trainer(r);
-  if (r.trainer.pure_bf16) train_in_16_bits(r);
+  if (r.trainer.pure_bf16) train_in_16_bits(r, mixed);
 }
 
 }  // namespace hexaplan::presets

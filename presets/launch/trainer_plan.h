@@ -20,6 +20,10 @@ void take_zero_sizes(LaunchReading& reading);
 /// (deepspeedai/DeepSpeed@1b88ac3 deepspeed/runtime/zero/config.py, overlap_comm_valid), and never where it
 /// shards nothing (runtime/engine.py, allreduce_gradients).
 void take_deepspeed_overlap(LaunchReading& reading);
+/// All parameters are trained in 16 bits, without copies in fp32: a plain trainer's, and those that FSDP2
+/// shards where nothing is mixed (huggingface/accelerate@16cb6eb8 src/accelerate/utils/fsdp_utils.py,
+/// fsdp2_prepare_model: mixed precision widens them).
+[[nodiscard]] bool trains_pure_bf16(const costmodel::Scenario& scenario);
 /// The type in which the trainer loads the model: what is frozen in it stays so.
 [[nodiscard]] costmodel::DType loaded_weights(const costmodel::Scenario& scenario);
 

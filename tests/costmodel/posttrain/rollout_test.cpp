@@ -83,6 +83,17 @@ TEST(generation, a_decode_step_reads_weights_and_cache) {
   EXPECT_NEAR((longer - shorter).value(), 64.0 * 50000 * 32 * 8 * 256 * 2 / rate, 1e-6);
 }
 
+/// Half the bytes, and nobody casts weights that do not change.
+TEST(generation, with_weights_in_8_bits_is_faster) {
+  PostTraining q = example_question();
+  const Calibration calibration;
+  const Seconds wide = decode_step_time(q, q.cluster, calibration, 8, 1000);
+  q.engine.weights = DType::Fp8;
+  const Seconds narrow = decode_step_time(q, q.cluster, calibration, 8, 1000);
+  EXPECT_LT(narrow.value(), 0.8 * wide.value());
+  EXPECT_GT(narrow.value(), 0.4 * wide.value());
+}
+
 TEST(generation, of_experts_reads_those_that_a_token_chose) {
   PostTraining q = example_question();
   q.models[0]->model = example_of_experts().model;

@@ -235,6 +235,19 @@ TEST(training_cost, wall_time_is_productive_time_over_goodput) {
   EXPECT_NEAR(cost.failures, cost.wall / cost.goodput.mtbf, 1e-9);
 }
 
+/// Failures only ever add time: a run of seconds is not done in less than its steps take.
+TEST(training_cost, of_a_short_run_is_that_of_its_steps) {
+  for (const double tokens : {1e5, 1e6, 1e7, 1e9, 1e11}) {
+    Scenario sc = long_run();
+    sc.recipe.tokens = static_cast<std::int64_t>(tokens);
+    const TrainingCost cost = cost_of(sc);
+    EXPECT_GE(cost.wall_seconds.low, 0.85 * cost.productive.value()) << tokens;
+    if (cost.failures < 0.01) {
+      EXPECT_LE(cost.wall_seconds.high, 1.3 * cost.wall.value()) << tokens;
+    }
+  }
+}
+
 TEST(training_cost, spare_nodes_are_paid_for_and_the_site_takes_its_share_of_energy) {
   Scenario sc = long_run();
   const TrainingCost usual = cost_of(sc);

@@ -104,6 +104,16 @@ TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_
        "31 attention heads do not split over tp=2", "use tp=1 or 31"},
       {"kv-heads-divide-by-tp", [](Scenario& s) { s.model.attention.kv_heads = 5; },
        "5 key-value heads neither split over tp=2 nor replicate evenly", "use tp=1 or 5"},
+      {"heads-share-keys", [](Scenario& s) { s.model.attention.kv_heads = 12; },
+       "32 query heads do not share 12 key-value heads evenly",
+       "use a number of key-value heads that divides the heads"},
+      {"imbalance-is-possible",
+       [](Scenario& s) {
+         s.model.moe = {.experts = 8, .top_k = 2, .expert_ffn = 64};
+         s.recipe.routing.imbalance = 5;
+       },
+       "no expert gets 5 times the mean: 2 of 8 experts take every token",
+       "use a routing imbalance of at most 4"},
       {"ffn-divides-by-tp", [](Scenario& s) { s.model.mlp.ffn = 33; },
        "33 feed-forward columns do not split over tp=2", "use tp=1, 3, 11 or 33"},
       {"ffn-divides-by-tp",

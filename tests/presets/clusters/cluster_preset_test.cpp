@@ -60,6 +60,7 @@ INSTANTIATE_TEST_SUITE_P(
         ClusterCase{"one_gpu_per_node", "4x1xH100", "h100-80-sxm 4/1: nvlink4 1 450 > ib400 4 50"},
         ClusterCase{"cut_nvlink", "16xH800", "h800 16/8: nvlink4 8 200 > ib400 16 50"},
         ClusterCase{"rack", "72xGB200", "gb200 72/4: nvlink5 72 900"},
+        ClusterCase{"racks_in_nodes", "36x4xGB200", "gb200 144/4: nvlink5 72 900 > ib400 144 50"},
         ClusterCase{"part_of_a_rack", "8xGB200", "gb200 8/4: nvlink5 8 900"},
         ClusterCase{"two_racks", "144xGB200", "gb200 144/4: nvlink5 72 900 > ib400 144 50"},
         ClusterCase{"equal_racks", "256xGB200", "gb200 256/4: nvlink5 64 900 > ib400 256 50"},

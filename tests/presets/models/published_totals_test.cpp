@@ -245,7 +245,7 @@ constexpr RoundedTotal kActive[] = {
     {"qwen3-coder-480b-a35b", 35, 0.5, kModelCard},
     {"llama-4-scout", 17, 0.6, kModelCard},
     {"llama-4-maverick", 17, 0.6, kModelCard},
-    {"minimax-m2", 10, 1, kModelCard},
+    {"minimax-m2", 10, 1.1, kModelCard},
     {"glm-4.5", 32, 1.7, kModelCard},
     {"glm-4.5-air", 12, 1.5, kModelCard},
     {"dbrx", 36, 0.6, kModelCard},
