@@ -160,8 +160,9 @@ std::string full_name(const ComparedNumber& n) {
 
 std::string layers_text(const costmodel::Scenario& sc, const ComparedNumber& n) {
   const costmodel::LayerClass layer = costmodel::layer_class_at(sc.model, n.layer_class);
-  return fmt::format("layer{}{} x {}", layer.moe ? " with experts" : "",
-                     layer.windowed ? " with a window" : "", n.layers);
+  return fmt::format("layer{}{}{} x {}", layer.moe ? " with experts" : "",
+                     layer.windowed ? " with a window" : "", layer.recurrent ? " with a state" : "",
+                     n.layers);
 }
 
 std::vector<OracleLine> oracle_lines(const costmodel::Scenario& sc, const ComparedNumbers& numbers) {

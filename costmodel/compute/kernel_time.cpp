@@ -228,6 +228,31 @@ Seconds attention_time(const AttentionShape& shape, Direction direction, Precisi
          calibration.launch_floor;
 }
 
+Seconds scan_time(Flops flops, Bytes bytes, Direction direction, Precision precision, const GpuSpec& gpu,
+                  const Calibration& calibration) {
+  // "SSD is … faster than FlashAttention-2 for sequence length 2k and above" (arXiv:2405.21060 figure 10,
+  // left: heads of 64, a state of 64 rows, chunks of 256): there both take the same time, attention for
+  // 4·64·1024 FLOPs of a token and head, the scan for 2·256·64 + 4·64·64.
+  constexpr double kSequence = 2048, kWidth = 64, kChunk = 256;
+  constexpr double kScanOverAttention =
+      (2 * kChunk * kWidth + 4 * kWidth * kWidth) / (4 * kWidth * kSequence / 2);
+  constexpr std::int64_t kHeads = 512;  // enough to fill any GPU
+  const AttentionShape attention{.batch = 1,
+                                 .heads = kHeads,
+                                 .kv_heads = kHeads,
+                                 .seq_q = static_cast<std::int64_t>(kSequence),
+                                 .seq_kv = static_cast<std::int64_t>(kSequence),
+                                 .head_dim = static_cast<std::int64_t>(kWidth),
+                                 .v_head_dim = static_cast<std::int64_t>(kWidth),
+                                 .pairs = kSequence * kSequence / 2,
+                                 .library = AttentionLibrary::FlashAttention2};
+  const double per_pair = (direction == Direction::Forward ? 4.0 : 10.0) * kWidth;
+  const Flops of_attention{per_pair * attention.pairs * static_cast<double>(kHeads)};
+  const FlopsPerSecond rate =
+      kScanOverAttention * (of_attention / attention_time(attention, direction, precision, gpu, calibration));
+  return larger(flops / rate, memory_bound_time(bytes, gpu, calibration));
+}
+
 Seconds memory_bound_time(Bytes bytes, const GpuSpec& gpu, const Calibration& calibration) {
   return time_along(calibration.memory, bytes, gpu, calibration);
 }

@@ -16,6 +16,7 @@ enum class OpKind : std::uint8_t {
   GroupedGemm,
   Attention,
   MemoryBound,
+  Scan,  // of a recurrence, chunk by chunk: products as small as a chunk, and what they read and write
   Collective,
   Copy,        // between the GPU and its host: `payload` over the host link
   HostUpdate,  // by the CPU: `bytes` of host memory (or of the node's disks) read and written

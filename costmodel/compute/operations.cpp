@@ -79,6 +79,8 @@ class Writer {
         return dequantise(step, static_cast<double>(of(step.weight.out) * of(step.weight.in)));
       case Price::Traffic:
         return traffic(step);
+      case Price::Kernel:
+        return kernel(step);
       case Price::Message:
         return message(step);
     }
@@ -119,6 +121,7 @@ class Writer {
   void score_gemms(std::string_view name, GemmShape shape, const Step& step);
   void merge_blocks(const Step& step);
   void traffic(const Step& step);
+  void kernel(const Step& step);
   void elementwise(const Pointwise& work);
   void message(const Step& step);
 
@@ -159,8 +162,7 @@ void Writer::matrix(const Step& step) {
   const bool apart = sc_.framework.weight_gradient_temporary_bytes > 0;
   if (accumulates && !apart) op.gemm.accumulate_bytes = 2 * main_gradient_bytes();
   const bool adapted = trains_adapters(sc_.recipe) && row_of(step.site).block != Block::Head &&
-                       !adapters_are_operations(sc_) &&
-                       !is_expert_parameter(sc_, name_of(step.weight.first));
+                       !adapters_are_operations(sc_) && !is_expert_parameter(sc_, name_of(step.weight.first));
   if (adapted && sc_.recipe.fine_tune == FineTune::Qlora) dequantise(step, weights);
   out_.push_back(op);
   if (adapted) adapters(step, {m, n, k, experts});
@@ -441,6 +443,47 @@ void Writer::traffic(const Step& step) {
                .rerun = rerun,
                .times = static_cast<double>(step.chunks)});
   if (step.both) elementwise({.name = name, .rule = rule, .elements = counted, .pass = Pass::BackwardData});
+}
+
+/// Kernels that answer a call: of fla-org/flash-linear-attention@bc3b101 and state-spaces/mamba@e9594ce.
+double kernels_of(Kind kind) {
+  switch (kind) {
+    case Kind::StateOperands:
+    case Kind::StateOperandsBack:
+      return 3;
+    case Kind::DeltaRule:
+      return 4;
+    case Kind::DeltaRuleBack:
+      return 9;
+    case Kind::StateSpace:
+      return 6;
+    case Kind::StateSpaceBack:
+      return 16;
+    case Kind::ConvolveBack:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
+/// [docs/formulas.md#T15]
+void Writer::kernel(const Step& step) {
+  double bytes = 0;
+  for (std::size_t i = 0; i < step.operands; ++i)
+    bytes += step.moved[i].times * sizes_.bytes(step.moved[i].shape);
+  const Work work = row_of(step.kind).work;
+  const double flops = work == Work::Scan           ? sizes_.scan_flops
+                       : work == Work::ScanBackward ? sizes_.scan_back_flops
+                                                    : 0;
+  out_.push_back({.name = row_of(step.site).name,
+                  .kind = flops > 0 ? OpKind::Scan : OpKind::MemoryBound,
+                  .pass = step.pass,
+                  .rerun = step.rerun,
+                  .precision = wide_precision(),
+                  .flops = Flops{flops},
+                  .bytes = Bytes{bytes},
+                  .kernels = kernels_of(step.kind),
+                  .formula = "T15"});
 }
 
 /// [docs/formulas.md#T3]

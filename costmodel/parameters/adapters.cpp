@@ -18,6 +18,9 @@ constexpr std::array kAdaptableLayers{
     AdaptableLayer{Parameter::AttentionKeyValueUpWeight, 0, "attention.key_value_up.lora_a",
                    "attention.key_value_up.lora_b"},
     AdaptableLayer{Parameter::AttentionOutputWeight, 0, "attention.output.lora_a", "attention.output.lora_b"},
+    AdaptableLayer{Parameter::StateProjectionWeight, 0, "state.projection.lora_a", "state.projection.lora_b"},
+    AdaptableLayer{Parameter::StateGatesWeight, 0, "state.gates.lora_a", "state.gates.lora_b"},
+    AdaptableLayer{Parameter::StateOutputWeight, 0, "state.output.lora_a", "state.output.lora_b"},
     AdaptableLayer{Parameter::MlpGateUpWeight, 0, "mlp.gate.lora_a", "mlp.gate.lora_b"},
     AdaptableLayer{Parameter::MlpGateUpWeight, 1, "mlp.up.lora_a", "mlp.up.lora_b"},
     AdaptableLayer{Parameter::MlpUpWeight, 0, "mlp.up.lora_a", "mlp.up.lora_b"},
@@ -86,8 +89,10 @@ void visit_adapters(const Scenario& sc, const ParameterTensor& tensor, const Vis
 }
 
 bool stand_together(const ParameterTensor& a, const ParameterTensor& b) {
-  return a.name == name_of(Parameter::AttentionQueryWeight) &&
-         b.name == name_of(Parameter::AttentionKeyValueWeight);
+  return (a.name == name_of(Parameter::AttentionQueryWeight) &&
+          b.name == name_of(Parameter::AttentionKeyValueWeight)) ||
+         (a.name == name_of(Parameter::StateProjectionWeight) &&
+          b.name == name_of(Parameter::StateGatesWeight));
 }
 
 }  // namespace

@@ -55,7 +55,8 @@ struct PackedLayers {
           .mlp = all || (by_model && scenario.model.mlp.packed)};
 }
 
-/// True for experts' and routers' weights that are no linear layers (FrameworkProfile::experts_are_parameters).
+/// True for experts' and routers' weights that are no linear layers
+/// (FrameworkProfile::experts_are_parameters).
 [[nodiscard]] constexpr bool is_expert_parameter(const Scenario& scenario, std::string_view tensor) {
   return scenario.framework.experts_are_parameters &&
          (tensor.starts_with("moe.experts.") || tensor.starts_with("moe.router."));
@@ -66,7 +67,7 @@ struct PackedLayers {
 [[nodiscard]] constexpr std::int64_t adapted_parts(const Scenario& scenario, std::string_view tensor,
                                                    std::int64_t parts) {
   const Recipe& recipe = scenario.recipe;
-  const bool attention = tensor.substr(0, 10) == "attention.";
+  const bool attention = tensor.substr(0, 10) == "attention.", state = tensor.substr(0, 6) == "state.";
   if (is_expert_parameter(scenario, tensor)) return 0;
   if (recipe.fine_tune == FineTune::Ia3) return parts;
   switch (recipe.lora_targets) {
@@ -81,7 +82,7 @@ struct PackedLayers {
         return packed_layers(scenario).attention ? parts : 1;
       return tensor == name_of(Parameter::AttentionQueryWeight) ? parts : 0;
     case AdapterTargets::Mlp:
-      return attention || tensor == name_of(Parameter::MoeRouterWeight) ? 0 : parts;
+      return attention || state || tensor == name_of(Parameter::MoeRouterWeight) ? 0 : parts;
   }
   return 0;
 }

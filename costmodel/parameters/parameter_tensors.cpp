@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "costmodel/parameters/parameter_names.h"
+#include "costmodel/spec/local_dims.h"
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/units/ceil_div.h"
 
@@ -59,7 +60,7 @@ void append_query_key_norms(const AttentionSpec& a, std::vector<ParameterTensor>
 
 void append_grouped_attention(const ModelSpec& m, std::vector<ParameterTensor>& out) {
   const AttentionSpec& a = m.attention;
-  const std::int64_t query = a.heads * a.head_dim;
+  const std::int64_t query = (a.output_gate ? 2 : 1) * a.heads * a.head_dim;
   const std::int64_t key_value = a.kv_heads * (a.head_dim + a.v_head_dim);
   add_matrix(out, Parameter::AttentionQueryWeight, query, m.hidden, Cut::Column);
   ParameterTensor& both =
@@ -117,6 +118,33 @@ void append_attention(const ModelSpec& m, std::vector<ParameterTensor>& out) {
   if (a.sinks) {
     add_vector(out, Parameter::AttentionSinks, a.heads, Cut::Column);
   }
+}
+
+/// A gated delta net has its two numbers of each head from a matrix of their own, and one norm for all heads;
+/// Mamba-2 norms each group with weights of its own, and adds what a head reads, times its skip.
+void append_recurrence(const ModelSpec& m, std::vector<ParameterTensor>& out) {
+  const RecurrentSpec& r = m.recurrent;
+  const bool delta = r.kind == RecurrentKind::GatedDeltaNet,
+             scans = r.kind != RecurrentKind::ShortConvolution;
+  const std::int64_t projected = projected_columns(r, r.heads, r.groups), gates = delta ? 2 * r.heads : 0;
+  const std::int64_t mixed = r.values() + 2 * r.keys();
+  add_matrix(out, Parameter::StateProjectionWeight, projected - gates, m.hidden, Cut::Column);
+  if (delta) add_matrix(out, Parameter::StateGatesWeight, gates, m.hidden, Cut::Column);
+  if (r.bias) add_vector(out, Parameter::StateProjectionBias, projected, Cut::Column);
+  add_table(out, Parameter::StateConvolutionWeight, mixed, r.kernel, Cut::Column);
+  if (r.convolution_bias) add_vector(out, Parameter::StateConvolutionBias, mixed, Cut::Column);
+  if (scans) {
+    add_vector(out, Parameter::StateDecay, r.heads, Cut::Column);
+    add_vector(out, Parameter::StateStepBias, r.heads, Cut::Column);
+  }
+  if (r.kind == RecurrentKind::Mamba2) add_vector(out, Parameter::StateSkip, r.heads, Cut::Column);
+  if (scans && r.norm) {
+    add_vector(out, Parameter::StateNormWeight, delta ? r.head_dim : r.values(),
+               delta ? Cut::Replicated : Cut::Column)
+        .inside_region = delta;
+  }
+  add_matrix(out, Parameter::StateOutputWeight, m.hidden, r.values(), Cut::Row);
+  if (r.output_bias) add_vector(out, Parameter::StateOutputBias, m.hidden, Cut::Replicated);
 }
 
 void append_mlp(const ModelSpec& m, std::vector<ParameterTensor>& out) {
@@ -209,11 +237,14 @@ void append_layer_parameters(const ModelSpec& model, LayerClass kind, std::vecto
   if (kind.mtp) append_mtp_parameters(model, out);
   const bool before = !model.norms_behind_branches;
   const bool sandwiched = model.norms_per_layer >= 4 || model.norms_behind_branches;
-  if (before) append_norm(model, Parameter::Norm1Weight, Parameter::Norm1Bias, out);
-  append_attention(model, out);
-  if (sandwiched) {
-    append_norm(model, Parameter::AttentionPostNormWeight, Parameter::AttentionPostNormBias, out);
+  if (kind.branches != Branches::Mlp) {
+    if (before) append_norm(model, Parameter::Norm1Weight, Parameter::Norm1Bias, out);
+    if (class_attends(model, kind)) append_attention(model, out);
+    if (kind.recurrent) append_recurrence(model, out);
+    if (sandwiched)
+      append_norm(model, Parameter::AttentionPostNormWeight, Parameter::AttentionPostNormBias, out);
   }
+  if (!class_has_mlp(kind)) return;
   if (model.norms_per_layer >= 2 && before) {
     append_norm(model, Parameter::Norm2Weight, Parameter::Norm2Bias, out);
   }

@@ -11,8 +11,9 @@ namespace {
 double cached_tokens(const ModelSpec& model, double tokens) {
   double sum = 0;
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
-    const bool windowed = class_of_layer(model, layer).windowed;
-    sum += windowed ? std::min(tokens, static_cast<double>(model.attention.window)) : tokens;
+    const LayerClass kind = class_of_layer(model, layer);
+    if (!class_attends(model, kind)) continue;
+    sum += kind.windowed ? std::min(tokens, static_cast<double>(model.attention.window)) : tokens;
   }
   return sum;
 }
@@ -32,10 +33,28 @@ double multiply_adds(const AttentionSpec& a, int tp) {
   return static_cast<double>(ceil_div(a.heads, tp) * widths);
 }
 
+/// Of all layers together: the state in fp32, as its kernels hand it on, and the tokens that the convolution
+/// sees beside the next one (mamba_ssm_cache_dtype of Nemotron-H's config.json; vllm-project/vllm
+/// vllm/model_executor/layers/mamba/mamba_utils.py, MambaStateShapeCalculator).
+Bytes states_of_sequence(const ModelSpec& model, DType type, int tp) {
+  const RecurrentSpec& r = model.recurrent;
+  const auto heads = static_cast<double>(ceil_div(r.heads, tp)), width = static_cast<double>(r.head_dim);
+  const double keys = static_cast<double>(ceil_div(r.groups, tp) * r.state);
+  const double state = heads * width * static_cast<double>(r.state) * bytes_per_element(DType::Fp32);
+  const double before =
+      static_cast<double>(r.kernel - 1) * (heads * width + 2 * keys) * bytes_per_element(type);
+  double layers = 0;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    layers += class_of_layer(model, layer).recurrent ? 1 : 0;
+  return Bytes{layers * (state + before)};
+}
+
 }  // namespace
 
 Bytes cache_of_sequence(const ModelSpec& model, DType type, int tp, double tokens) {
-  return Bytes{cached_tokens(model, tokens) * cached_elements(model.attention, tp) * bytes_per_element(type)};
+  const double keys =
+      cached_tokens(model, tokens) * cached_elements(model.attention, tp) * bytes_per_element(type);
+  return Bytes{keys} + states_of_sequence(model, type, tp);
 }
 
 Flops cached_attention_flops(const ModelSpec& model, int tp, double tokens) {

@@ -24,6 +24,10 @@ Flops flops_of(const Program& p, const Op& op, const Sizes& sizes, bool windowed
       return Flops{attention};
     case Work::AttentionBackward:
       return Flops{kAttentionBackwardFlops * attention};
+    case Work::Scan:
+      return Flops{sizes.scan_flops};
+    case Work::ScanBackward:
+      return Flops{sizes.scan_back_flops};
     case Work::None:
       break;
   }

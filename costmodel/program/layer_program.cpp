@@ -103,13 +103,30 @@ class ForwardBuilder {
   Program program_;
 };
 
+/// What one matrix makes of a block's input, and its bias: queries, keys and values, and the gate beside them
+/// where there is one.
+ValueId packed_projections(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
+  const bool gated = m.attention.output_gate;
+  const Width width = gated ? Width::QueryGateKeyValue : Width::QueryKeyValue;
+  const ValueId made =
+      b.matmul(Site::Qkv, x, gated ? Tensor::QueryGate : Tensor::QueryKeyValue, tokens(width),
+               {width, Width::Hidden, Split::Column, Parameter::AttentionQueryWeight,
+                Parameter::AttentionKeyValueWeight});
+  return b.bias(Site::QkvBias, m.attention.qkv_bias, made, Parameter::AttentionQueryBias,
+                Parameter::AttentionKeyValueBias);
+}
+
+struct Projected {
+  ValueId qkv, gate = kNone;
+};
 /// Queries, keys and values side by side, rotated and normalised in place of each other.
-ValueId grouped_projections(ForwardBuilder& b, const ModelSpec& m, LayerClass kind, ValueId x) {
-  ValueId qkv = b.matmul(Site::Qkv, x, Tensor::QueryKeyValue, tokens(Width::QueryKeyValue),
-                         {Width::QueryKeyValue, Width::Hidden, Split::Column, Parameter::AttentionQueryWeight,
-                          Parameter::AttentionKeyValueWeight});
-  qkv = b.bias(Site::QkvBias, m.attention.qkv_bias, qkv, Parameter::AttentionQueryBias,
-               Parameter::AttentionKeyValueBias);
+Projected grouped_projections(ForwardBuilder& b, const ModelSpec& m, LayerClass kind, ValueId x) {
+  Projected made{packed_projections(b, m, x)};
+  ValueId& qkv = made.qkv;
+  if (m.attention.output_gate) {
+    qkv = b.emit(Site::Qkv, Kind::Separate, {qkv}, Tensor::QueryKeyValue, tokens(Width::QueryKeyValue));
+    made.gate = b.also(Tensor::AttentionGate, tokens(Width::Attended));
+  }
   if (m.attention.value_clip > 0)
     qkv = b.emit(Site::QkvClip, Kind::Clip, {qkv}, Tensor::QueryKeyValue, tokens(Width::QueryKeyValue));
   if (m.attention.qk_norm) {
@@ -122,8 +139,9 @@ ValueId grouped_projections(ForwardBuilder& b, const ModelSpec& m, LayerClass ki
       b.weigh_bias({Width::One, Width::QueryKey, Split::Whole, Parameter::AttentionQueryNormBias,
                     Parameter::AttentionKeyNormBias});
   }
-  if (m.positions != PositionKind::Rotary || kind.unrotated) return qkv;
-  return b.emit(Site::Rope, Kind::Rope, {qkv}, Tensor::QueryKeyValue, tokens(Width::QueryKeyValue));
+  if (m.positions != PositionKind::Rotary || kind.unrotated) return made;
+  qkv = b.emit(Site::Rope, Kind::Rope, {qkv}, Tensor::QueryKeyValue, tokens(Width::QueryKeyValue));
+  return made;
 }
 
 struct Latent {
@@ -163,22 +181,134 @@ Latent latent_projections(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
 
 ValueId attention(ForwardBuilder& b, const ModelSpec& m, LayerClass kind, ValueId x) {
   IdList<16> operands;
+  ValueId gate = kNone;
   if (m.attention.kind == AttentionKind::Latent) {
     const Latent latent = latent_projections(b, m, x);
     operands = {latent.query, latent.key_value};
   } else {
-    operands = {grouped_projections(b, m, kind, x)};
+    const Projected made = grouped_projections(b, m, kind, x);
+    operands = {made.qkv};
+    gate = made.gate;
   }
-  const ValueId out =
-      b.emit(Site::Core, Kind::Attend, operands, Tensor::AttentionOutput, tokens(Width::Attended));
+  ValueId out = b.emit(Site::Core, Kind::Attend, operands, Tensor::AttentionOutput, tokens(Width::Attended));
   b.also(Tensor::LogSumExp, {Rows::Tokens, Width::Heads,
                              mutant("log-sum-exp-in-the-activations-type") ? Type::Activation : Type::Fp32});
   if (m.attention.sinks) b.weigh({Width::Heads, Width::One, Split::Whole, Parameter::AttentionSinks});
+  if (gate != kNone)
+    out = b.emit(Site::AttentionGate, Kind::GateColumns, {out, gate}, Tensor::GatedAttention,
+                 tokens(Width::Attended));
   const ValueId projected =
       b.matmul(Site::AttentionOutput, out, Tensor::AttentionProjection, kHiddenStates,
                {Width::Hidden, Width::Attended, Split::Row, Parameter::AttentionOutputWeight});
   return b.bias(Site::AttentionOutputBias, m.attention.output_bias, projected,
                 Parameter::AttentionOutputBias);
+}
+
+// --- Recurrences: what stands where attention would, as the fused kernels have it
+// ----------------------------
+
+constexpr Shape kStateValues = tokens(Width::StateValues);
+constexpr Shape kOfStateHeads{Rows::Tokens, Width::StateHeads, Type::Fp32};
+/// Of a kernel: at the beginning of every chunk.
+constexpr Shape kStates{Rows::Chunks, Width::StateSize, Type::Fp32};
+
+void workspace(ForwardBuilder& b, Tensor tensor, Shape shape) {
+  b.also(tensor, shape, Role::Workspace);
+}
+
+ValueId convolve(ForwardBuilder& b, const RecurrentSpec& r, ValueId x) {
+  const ValueId out =
+      b.emit(Site::StateConvolution, Kind::Convolve, {x}, Tensor::StateMixed, tokens(Width::StateMixed));
+  b.weigh({Width::StateMixed, Width::StateKernel, Split::Whole, Parameter::StateConvolutionWeight,
+           r.convolution_bias ? Parameter::StateConvolutionBias : Parameter::Count});
+  return out;
+}
+
+/// An RMSNorm over each head's values, or over those of each group.
+ValueId norm_states(ForwardBuilder& b, ValueId x, Tensor output, Width statistics) {
+  const ValueId out = b.emit(Site::StateNorm, Kind::Norm, {x}, output, kStateValues);
+  b.also(Tensor::NormStatistics, {Rows::Tokens, statistics, Type::Fp32});
+  b.weigh({Width::One, Width::StateValues, Split::Whole, Parameter::StateNormWeight});
+  return out;
+}
+
+/// Queries and keys are divided by their lengths, repeated for all heads, and meet values in the delta rule
+/// (NVIDIA/Megatron-LM megatron/core/ssm/gated_delta_net). Its kernels keep the inverse of every chunk's
+/// triangular matrix and make the states again (fla-org/flash-linear-attention
+/// fla/ops/gated_delta_rule/chunk.py, ChunkGatedDeltaRuleFunction).
+ValueId gated_delta_net(ForwardBuilder& b, const RecurrentSpec& r, ValueId projected) {
+  const ValueId mixed = b.emit(Site::StateProjection, Kind::Separate, {projected}, Tensor::StateMixed,
+                               tokens(Width::StateMixed));
+  const ValueId gate = b.also(Tensor::StateGate, kStateValues);
+  const ValueId scalars = b.also(Tensor::StateScalars, tokens(Width::StateHeads2));
+  const ValueId convolved = convolve(b, r, mixed);
+  const ValueId operands = b.emit(Site::StateOperands, Kind::StateOperands, {convolved, scalars},
+                                  Tensor::StateOperands, tokens(Width::StateOperands));
+  const ValueId decays = b.also(Tensor::StateDecay, kOfStateHeads);
+  const ValueId strengths = b.also(Tensor::StateStrength, tokens(Width::StateHeads));
+  b.also(Tensor::StateKeys, tokens(Width::StateKeys2));
+  b.also(Tensor::StateKeyLengths, {Rows::Tokens, Width::StateGroups2, Type::Fp32});
+  b.weigh({Width::StateHeads, Width::One, Split::Whole, Parameter::StateDecay, Parameter::StateStepBias});
+  ValueId values = b.emit(Site::StateScan, Kind::DeltaRule, {operands, decays, strengths},
+                          Tensor::StateValues, kStateValues);
+  b.also(Tensor::StateDecay, kOfStateHeads);
+  b.also(Tensor::StateInverse, tokens(Width::StateIntra));
+  workspace(b, Tensor::StateStates, {Rows::Chunks, Width::StateSize});
+  workspace(b, Tensor::StateChunk, tokens(Width::StateDeltaWorkspace));
+  if (r.norm) values = norm_states(b, values, Tensor::StateNormed, Width::StateHeads);
+  return b.emit(Site::StateGate, Kind::GateColumns, {values, gate}, Tensor::StateOutput, kStateValues);
+}
+
+/// Convolution, scan and gate are one kernel call, which keeps what it reads and what it read of the states
+/// (state-spaces/mamba mamba_ssm/ops/triton/ssd_combined.py, MambaSplitConv1dScanCombinedFn).
+ValueId mamba2(ForwardBuilder& b, const RecurrentSpec& r, ValueId projected) {
+  const ValueId gated =
+      b.emit(Site::StateScan, Kind::StateSpace, {projected}, Tensor::StateOutput, kStateValues);
+  b.also(Tensor::StateValues, kStateValues);
+  b.weigh({Width::StateMixed, Width::StateKernel, Split::Whole, Parameter::StateConvolutionWeight,
+           Parameter::StateSkip});
+  workspace(b, Tensor::StateMixed, tokens(Width::StateMixed));
+  workspace(b, Tensor::StateStates, kStates);
+  workspace(b, Tensor::StateChunk, {Rows::Tokens, Width::StateGroupIntra, Type::Fp32});
+  workspace(b, Tensor::StateDecay, {Rows::Tokens, Width::StateHeads2, Type::Fp32});
+  return r.norm ? norm_states(b, gated, Tensor::StateNormed, Width::StateGroups) : gated;
+}
+
+/// Between two gates (huggingface/transformers src/transformers/models/lfm2/modeling_lfm2.py, Lfm2ShortConv).
+ValueId short_convolution(ForwardBuilder& b, const RecurrentSpec& r, ValueId projected) {
+  const ValueId before =
+      b.emit(Site::StateProjection, Kind::Separate, {projected}, Tensor::StateGate, kStateValues);
+  const ValueId after = b.also(Tensor::StateGate, kStateValues);
+  const ValueId mixed = b.also(Tensor::StateValues, kStateValues);
+  const ValueId gated = b.emit(Site::StateGateIn, Kind::GateColumns, {mixed, before}, Tensor::StateMixed,
+                               tokens(Width::StateMixed));
+  return b.emit(Site::StateGate, Kind::GateColumns, {convolve(b, r, gated), after}, Tensor::StateOutput,
+                kStateValues);
+}
+
+ValueId recurrence(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
+  const RecurrentSpec& r = m.recurrent;
+  const bool delta = r.kind == RecurrentKind::GatedDeltaNet;
+  ValueId made =
+      b.matmul(Site::StateProjection, x, Tensor::StateProjection, tokens(Width::StateProjected),
+               {Width::StateProjected, Width::Hidden, Split::Column, Parameter::StateProjectionWeight,
+                delta ? Parameter::StateGatesWeight : Parameter::Count});
+  made = b.bias(Site::StateProjectionBias, r.bias, made, Parameter::StateProjectionBias);
+  made = delta                             ? gated_delta_net(b, r, made)
+         : r.kind == RecurrentKind::Mamba2 ? mamba2(b, r, made)
+                                           : short_convolution(b, r, made);
+  made = b.matmul(Site::StateOutput, made, Tensor::AttentionProjection, kHiddenStates,
+                  {Width::Hidden, Width::StateValues, Split::Row, Parameter::StateOutputWeight});
+  return b.bias(Site::StateOutputBias, r.output_bias, made, Parameter::StateOutputBias);
+}
+
+/// Attention, what stands in its place, or both beside each other.
+ValueId mixer(ForwardBuilder& b, const ModelSpec& m, LayerClass kind, ValueId x) {
+  if (!kind.recurrent) return attention(b, m, kind, x);
+  const ValueId recurred = recurrence(b, m, x);
+  if (!class_attends(m, kind)) return recurred;
+  return b.emit(Site::MixerSum, Kind::Add, {attention(b, m, kind, x), recurred}, Tensor::AttentionProjection,
+                kHiddenStates);
 }
 
 ValueId dense_mlp(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
@@ -246,7 +376,27 @@ ValueId experts(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
 
 }  // namespace
 
+namespace {
+
+/// A mixer or an MLP alone, behind its norm and beside the residual stream (Nemotron-H, Mamba-2).
+Program forward_branch(const ModelSpec& m, LayerClass kind) {
+  ForwardBuilder b{m, Part::Layer};
+  const ValueId x = b.input(Tensor::LayerInput, kHiddenStates);
+  const bool mixes = kind.branches == Branches::Mixer;
+  const ValueId normed = mixes ? b.norm(Site::Norm1, x, Parameter::Norm1Weight, Parameter::Norm1Bias)
+                               : b.norm(Site::Norm2, x, Parameter::Norm2Weight, Parameter::Norm2Bias);
+  ValueId made = mixes      ? mixer(b, m, kind, normed)
+                 : kind.moe ? experts(b, m, normed)
+                            : dense_mlp(b, m, normed);
+  made = b.scale(mixes ? Site::AttentionScale : Site::MlpScale, m.residual_multiplier, made);
+  return b.take(x, b.emit(mixes ? Site::AttentionResidual : Site::MlpResidual, Kind::Add, {made, x},
+                          Tensor::LayerOutput, kHiddenStates));
+}
+
+}  // namespace
+
 Program forward_layer(const ModelSpec& m, LayerClass kind) {
+  if (kind.branches != Branches::MixerAndMlp) return forward_branch(m, kind);
   ForwardBuilder b{m, Part::Layer};
   const ValueId x = b.input(Tensor::LayerInput, kHiddenStates);
   // Norms stand before the branches, behind the residual streams (OPT-350m, which has no experts), or where
@@ -259,7 +409,7 @@ Program forward_layer(const ModelSpec& m, LayerClass kind) {
     return after ? b.norm(site, sum, weight, bias) : sum;
   };
   const ValueId first_normed = before(Site::Norm1, x, Parameter::Norm1Weight, Parameter::Norm1Bias);
-  ValueId attended = b.post_norm(Site::PostNorm1, attention(b, m, kind, first_normed),
+  ValueId attended = b.post_norm(Site::PostNorm1, mixer(b, m, kind, first_normed),
                                  Parameter::AttentionPostNormWeight, Parameter::AttentionPostNormBias);
   attended = b.scale(Site::AttentionScale, m.residual_multiplier, attended);
   const ValueId sum =

@@ -47,6 +47,19 @@ enum class Site : std::uint8_t {
   Merge,
   AttentionOutput,
   AttentionOutputBias,
+  AttentionGate,
+  StateProjection,
+  StateProjectionBias,
+  StateExchange,
+  StateConvolution,
+  StateGateIn,
+  StateOperands,
+  StateScan,
+  StateNorm,
+  StateGate,
+  StateOutput,
+  StateOutputBias,
+  MixerSum,
   AttentionLeave,
   PostNorm1,
   AttentionScale,
@@ -143,6 +156,19 @@ inline constexpr std::array<SiteRow, position(Site::Count)> kSites{{
     {Site::Merge, "attention.merge", Block::Attention, kRecomputeCoreAttention},
     {Site::AttentionOutput, "attention.output", Block::Attention},
     {Site::AttentionOutputBias, "attention.output_bias", Block::Attention},
+    {Site::AttentionGate, "attention.gate", Block::Attention},
+    {Site::StateProjection, "state.projection", Block::Attention},
+    {Site::StateProjectionBias, "state.projection_bias", Block::Attention},
+    {Site::StateExchange, "state.all_to_all", Block::Attention},
+    {Site::StateConvolution, "state.convolution", Block::Attention},
+    {Site::StateGateIn, "state.gate", Block::Attention},
+    {Site::StateOperands, "state.operands", Block::Attention},
+    {Site::StateScan, "state.scan", Block::Attention},
+    {Site::StateNorm, "state.norm", Block::Attention},
+    {Site::StateGate, "state.gate", Block::Attention},
+    {Site::StateOutput, "state.output", Block::Attention},
+    {Site::StateOutputBias, "state.output_bias", Block::Attention},
+    {Site::MixerSum, "mixer.sum", Block::Attention},
     {Site::AttentionLeave, "attention.leave_tp", Block::Attention},
     {Site::PostNorm1, "post_norm", Block::Attention},
     {Site::AttentionScale, "attention.residual_scale", Block::Attention},
@@ -230,6 +256,24 @@ enum class Tensor : std::uint8_t {
   AttentionDelta,  // rows of dO·O
   QuerySum,        // fp32 sum of the gradient of the queries
   AttentionProjection,
+  QueryGate,        // queries, keys and values with the gate of attention's output beside them
+  AttentionGate,    // the gate alone
+  GatedAttention,   // attention's output times its sigmoid
+  StateProjection,  // what a recurrence is made from, side by side
+  StateMixed,       // what its convolution reads and makes
+  StateGate,        // what multiplies its values
+  StateScalars,     // the numbers that each head has of a token
+  StateKeys,        // queries and keys divided by their lengths, …
+  StateKeyLengths,  // … which these are one over
+  StateOperands,    // queries, keys and values of every head
+  StateDecay,       // sums of the logarithms of decays within a chunk
+  StateStrength,    // of what is written into the state
+  StateInverse,     // of a chunk's triangular matrix, which the delta rule solves
+  StateStates,      // at the beginning of every chunk
+  StateChunk,       // further operands of a chunk's products
+  StateValues,      // what is read of the states
+  StateNormed,
+  StateOutput,  // what the last projection reads
   GateUp,
   Activation,
   MlpProjection,
@@ -289,6 +333,24 @@ inline constexpr std::array<TensorRow, position(Tensor::Count)> kTensors{{
     {Tensor::AttentionDelta, "attention.delta"},
     {Tensor::QuerySum, "attention.query_sum"},
     {Tensor::AttentionProjection, "attention.projected"},
+    {Tensor::QueryGate, "attention.query_gate_key_value"},
+    {Tensor::AttentionGate, "attention.gate"},
+    {Tensor::GatedAttention, "attention.gated"},
+    {Tensor::StateProjection, "state.projected"},
+    {Tensor::StateMixed, "state.mixed"},
+    {Tensor::StateGate, "state.gate"},
+    {Tensor::StateScalars, "state.scalars"},
+    {Tensor::StateKeys, "state.keys"},
+    {Tensor::StateKeyLengths, "state.keys.stats"},
+    {Tensor::StateOperands, "state.operands"},
+    {Tensor::StateDecay, "state.decay"},
+    {Tensor::StateStrength, "state.strength"},
+    {Tensor::StateInverse, "state.inverse"},
+    {Tensor::StateStates, "state.states"},
+    {Tensor::StateChunk, "state.chunk"},
+    {Tensor::StateValues, "state.values"},
+    {Tensor::StateNormed, "state.normed"},
+    {Tensor::StateOutput, "state.output"},
     {Tensor::GateUp, "mlp.gate_up"},
     {Tensor::Activation, "mlp.activation"},
     {Tensor::MlpProjection, "mlp.projected"},

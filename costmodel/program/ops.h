@@ -34,6 +34,7 @@ enum class Rows : std::uint8_t {
   Exchanged,   // … and from those that share an expert's columns, each padded to the fullest
   ExpertRows,  // copies that this rank's experts work on
   LocalExperts,
+  Chunks,     // of the recurrence, of whole sequences
   LossChunk,  // tokens whose loss is made at once: the most
   LossShare,  // … on average: what is left for the last chunk may be fewer
   Count
@@ -75,7 +76,23 @@ enum class Width : std::uint8_t {
   AdapterRanks2,  // of the adapters of so many linear layers that are one matrix
   AdapterRanks3,
   Vocab,
-  Positions,  // of the learned table
+  Positions,            // of the learned table
+  QueryGateKeyValue,    // with the gate of attention's output
+  StateProjected,       // all that a recurrence is made from
+  StateExchanged,       // … with the groups that are repeated for an exchange of heads
+  StateMixed,           // what its convolution sees: values and keys of all groups
+  StateValues,          // of all heads
+  StateHeads,           // one number of each
+  StateHeads2,          // two of them
+  StateGroups,          // one of each group of keys
+  StateGroups2,         // … of queries and keys
+  StateKeys2,           // queries and keys of all groups
+  StateOperands,        // queries and keys of every head, and values
+  StateDeltaWorkspace,  // keys and values of every head, each a second time
+  StateIntra,           // of every head with the tokens of a chunk
+  StateGroupIntra,      // of every group with them
+  StateSize,            // the state of all heads
+  StateKernel,          // tokens that the convolution sees
   Count
 };
 enum class Type : std::uint8_t {
@@ -170,6 +187,12 @@ enum class Kind : std::uint8_t {
   ReduceScatter,
   AllToAll,
   SendRecv,
+  Separate,       // columns of one result apart, where they lie
+  GateColumns,    // times another operand, or a function of it
+  Convolve,       // every column by itself, over the tokens before
+  StateOperands,  // queries and keys of the delta rule for every head, with decays and strengths
+  DeltaRule,
+  StateSpace,   // Mamba-2's convolution, scan and gate in one
   JoinColumns,  // what ranks gathered of their columns -> rows, of which a rank may have its own
   LookupBack,
   NormBack,
@@ -196,6 +219,12 @@ enum class Kind : std::uint8_t {
   RouteBack,
   PermuteBack,
   SplitColumns,  // a rank's columns of whole rows
+  SeparateBack,
+  GateColumnsBack,
+  ConvolveBack,
+  StateOperandsBack,
+  DeltaRuleBack,
+  StateSpaceBack,
   Copy,
   Quantise,  // an operand of a matrix in a narrow type
   QuantiseGradient,
@@ -203,7 +232,7 @@ enum class Kind : std::uint8_t {
   Count
 };
 /// What FLOPs an operation of the kind has.
-enum class Work : std::uint8_t { None, Matrix, Attention, AttentionBackward };
+enum class Work : std::uint8_t { None, Matrix, Attention, AttentionBackward, Scan, ScanBackward };
 struct KindRow {
   Kind id;
   std::string_view name;
@@ -251,6 +280,12 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::ReduceScatter, "reduce_scatter", 0, Work::None, CollectiveKind::ReduceScatter},
     {Kind::AllToAll, "all_to_all", 0, Work::None, CollectiveKind::AllToAll},
     {Kind::SendRecv, "send_recv", 0, Work::None, CollectiveKind::SendRecv},
+    {Kind::Separate, "separate"},
+    {Kind::GateColumns, "gate_columns"},
+    {Kind::Convolve, "convolve"},
+    {Kind::StateOperands, "state_operands"},
+    {Kind::DeltaRule, "delta_rule", 0, Work::Scan},
+    {Kind::StateSpace, "state_space", 0, Work::Scan},
     {Kind::JoinColumns, "join_columns"},
     {Kind::LookupBack, "lookup_back", 0, Work::None, {}, false},
     {Kind::NormBack, "norm_back", 0, Work::None, {}, false},
@@ -277,6 +312,12 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::RouteBack, "route_back", 0, Work::None, {}, false},
     {Kind::PermuteBack, "permute_back", 0, Work::None, {}, false},
     {Kind::SplitColumns, "split_columns", 0, Work::None, {}, false},
+    {Kind::SeparateBack, "separate_back", 0, Work::None, {}, false},
+    {Kind::GateColumnsBack, "gate_columns_back", 0, Work::None, {}, false},
+    {Kind::ConvolveBack, "convolve_back", 0, Work::None, {}, false},
+    {Kind::StateOperandsBack, "state_operands_back", 0, Work::None, {}, false},
+    {Kind::DeltaRuleBack, "delta_rule_back", 0, Work::ScanBackward, {}, false},
+    {Kind::StateSpaceBack, "state_space_back", 0, Work::ScanBackward, {}, false},
     {Kind::Copy, "copy", 0, Work::None, {}, false},
     {Kind::Quantise, "quantise", 0, Work::None, {}, false},
     {Kind::QuantiseGradient, "quantise_gradient", 0, Work::None, {}, false},
@@ -330,7 +371,7 @@ struct Op {
   Site site = Site::Gradients;
   Kind kind = Kind::Add;
   IdList<16> reads;
-  IdList<5> writes;
+  IdList<6> writes;
   std::int16_t weight = -1;  // position in Program::weights
   std::int16_t bias = -1;    // … of what is added to what the weight makes (norms, routers)
   std::int8_t in_place = 0;  // leading results written over the operands of the same position

@@ -1,6 +1,7 @@
 #include "costmodel/program/sizes.h"
 
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/spec/scan_flops.h"
 #include "costmodel/units/ceil_div.h"
 #include "costmodel/units/mutation.h"
 
@@ -39,6 +40,28 @@ void fill_attention(const Filler& set, const Scenario& sc, const LocalDims& d) {
   set(Width::KeyValueLatent, d.kv_latent);
   set(Width::KeyValueNormed, d.kv_latent_normed);
   set(Width::KeyValueUp, d.heads * (a.qk_nope_dim + a.v_head_dim));
+}
+
+void fill_recurrence_sizes(const Filler& set, const Scenario& sc, const LocalDims& d) {
+  const RecurrentSpec& r = sc.model.recurrent;
+  // Heads are exchanged for tokens: a rank has all of a sequence for its share of them.
+  set(Rows::Chunks, d.chunks);
+  set(Width::QueryGateKeyValue, d.q + d.o + d.k + d.v);
+  set(Width::StateProjected, d.state_projected);
+  set(Width::StateExchanged, d.state_exchanged);
+  set(Width::StateMixed, d.state_mixed);
+  set(Width::StateValues, d.state_values);
+  set(Width::StateHeads, d.state_heads);
+  set(Width::StateHeads2, 2 * d.state_heads);
+  set(Width::StateGroups, d.state_groups);
+  set(Width::StateGroups2, 2 * d.state_groups);
+  set(Width::StateKeys2, 2 * d.state_keys);
+  set(Width::StateOperands, 2 * d.state_heads * r.state + d.state_values);
+  set(Width::StateDeltaWorkspace, d.state_heads * r.state + 2 * d.state_values);
+  set(Width::StateIntra, d.state_heads * r.chunk);
+  set(Width::StateGroupIntra, d.state_groups * r.chunk);
+  set(Width::StateSize, d.state_values * r.state / sc.layout.cp);
+  set(Width::StateKernel, r.kernel);
 }
 
 void fill_mixture(const Filler& set, const Scenario& sc, const LocalDims& d) {
@@ -91,6 +114,7 @@ Sizes sizes_of(const Scenario& sc, const LocalDims& d) {
   set(Width::Vocab, d.vocab);
   set(Width::Positions, sc.model.max_positions);
   fill_attention(set, sc, d);
+  fill_recurrence_sizes(set, sc, d);
   fill_mixture(set, sc, d);
   sizes.activation_bytes = bytes_per_element(activation_dtype(sc.recipe.precision));
   sizes.quantised_bytes = sc.framework.quantized_input_bytes;
@@ -103,6 +127,9 @@ Sizes sizes_of(const Scenario& sc, const LocalDims& d) {
   const double scores = 2 * sizes.elements({Rows::Tokens, Width::Scores});
   sizes.score_flops = scores * static_cast<double>(a.head_dim);
   sizes.value_flops = scores * static_cast<double>(a.v_head_dim);
+  const ScanFlops scan = scan_flops(sc.model.recurrent, d.state_heads, d.state_groups);
+  sizes.scan_flops = static_cast<double>(d.tokens) * scan.forward;
+  sizes.scan_back_flops = static_cast<double>(d.tokens) * scan.backward;
   return sizes;
 }
 

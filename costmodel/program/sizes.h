@@ -17,7 +17,8 @@ struct Sizes {
   double activation_bytes = 2;                     // per element of Type::Activation
   double quantised_bytes = 1;                      // … of Type::Quantised
   double attention_flops = 0, windowed_flops = 0;  // of core attention's forward pass
-  double score_flops = 0, value_flops = 0;  // … that stores its scores: nothing is masked in products
+  double score_flops = 0, value_flops = 0;     // … that stores its scores: nothing is masked in products
+  double scan_flops = 0, scan_back_flops = 0;  // of a recurrence's products
 
   [[nodiscard]] double of(Rows symbol) const { return rows[position(symbol)]; }
   [[nodiscard]] double of(Width symbol) const { return width[position(symbol)]; }

@@ -99,8 +99,19 @@ void count_elements(const Program& p, const Op& op, Elements elements, Step& ste
   }
 }
 
+/// Kernels that are the same wherever they run.
+bool is_kernel(Kind kind) {
+  constexpr std::array kKernels{
+      Kind::GateColumns,       Kind::Convolve,      Kind::StateOperands,   Kind::DeltaRule,
+      Kind::StateSpace,        Kind::SeparateBack,  Kind::GateColumnsBack, Kind::ConvolveBack,
+      Kind::StateOperandsBack, Kind::DeltaRuleBack, Kind::StateSpaceBack,
+  };
+  return std::ranges::find(kKernels, kind) != kKernels.end();
+}
+
 /// What an operation is in the list beside memory traffic.
 std::optional<Price> price_of(const Op& op) {
+  if (is_kernel(op.kind)) return Price::Kernel;
   if (op.kind == Kind::AttendBlocks || op.kind == Kind::AttendBlocksBack) return Price::MergeBlocks;
   if (op.kind == Kind::ScaleColumns || op.kind == Kind::ScaleColumnsBack) return Price::ScaleColumns;
   if (op.kind == Kind::Dequantise) return Price::Dequantise;
@@ -110,6 +121,9 @@ std::optional<Price> price_of(const Op& op) {
     case Work::Attention:
     case Work::AttentionBackward:
       return Price::Attention;
+    case Work::Scan:
+    case Work::ScanBackward:
+      return Price::Kernel;
     case Work::None:
       break;
   }
@@ -152,12 +166,23 @@ class Steps {
       step.quantised = p_.of(operand).shape.type == Type::Quantised;
     } else if (price == Price::ScaleColumns) {
       step.payload = p_.of(op.kind == Kind::ScaleColumns ? op.writes[1] : op.reads[1]).shape;
+    } else if (price == Price::Kernel) {
+      count_moved(op, step);
     } else if (price == Price::Message) {
       step.payload = payload_of(p_, op);
       step.group = op.group;
       step.times = op.times;
     }
     return step;
+  }
+  /// Operands and results once; what a kernel has for itself is written and read.
+  void count_moved(const Op& op, Step& step) const {
+    const auto move = [&](ValueId id) {
+      const Value& of = p_.of(id);
+      step.moved[step.operands++] = {of.shape, of.copies * (of.role == Role::Workspace ? 2 : 1)};
+    };
+    for (const ValueId id : op.reads) move(id);
+    for (const ValueId id : op.writes) move(id);
   }
   /// Weight gradients that are memory-bound are not put off by any schedule, and count with the others.
   [[nodiscard]] Step traffic(const Op& op, const TrafficRow& row) const {
@@ -175,7 +200,7 @@ class Steps {
     if (rerun) {
       assert(same != steps_.end());
       same->rerun = true;
-    } else if (same == steps_.end() || step.price == Price::Matrix) {
+    } else if (same == steps_.end() || step.price == Price::Matrix || step.price == Price::Kernel) {
       steps_.push_back(step);
     } else if (step.price == Price::Message) {
       same->times += step.times;

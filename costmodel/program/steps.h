@@ -19,7 +19,14 @@ enum class Price : std::uint8_t {
   ScaleColumns,  // by learned scales
   Dequantise,    // a weight that is kept in 4 bits
   Traffic,       // memory-bound, by the framework's rule
+  Kernel,        // one that reads its operands and writes its results, in every framework
   Message,
+};
+
+/// What a kernel reads or writes, and how often.
+struct Moved {
+  Shape shape{};
+  double times = 0;
 };
 
 /// One row of such a list while its sizes are symbols. Scenarios that share a compiled program share its
@@ -40,6 +47,9 @@ struct Step {
   std::array<Shape, 4> shapes{};  // whose elements the rule counts
   std::size_t counted = 0;
   bool both = false;  // no operation answers it in backward; the rule's backward traffic is its own, too
+  // Kernels.
+  std::array<Moved, 12> moved{};
+  std::size_t operands = 0;  // of them
   // Messages.
   Shape payload{};
   Group group = Group::Tensor;

@@ -34,21 +34,23 @@ const Variant& variant_of(const Scenario& sc, Part part, LayerClass kind, const 
   constexpr std::size_t kMost = 512;  // a search asks for some dozens
   thread_local Memo memo;
   if (memo.variants.size() >= kMost || memo.model != sc.model) memo = {.model = sc.model, .variants = {}};
-  const bool moe = part == Part::Layer && kind.moe;
-  const bool unrotated = part == Part::Layer && kind.unrotated;
+  LayerClass told;
+  if (part == Part::Layer) {
+    told = kind;
+    told.windowed = told.mtp = false;
+  }
   const bool fused_loss = part == Part::Head && fuses_cross_entropy(sc);
   const bool norm_apart = part == Part::Head && runs_final_norm_apart(sc);
   for (const Variant& v : memo.variants) {
-    if (v.part == part && v.moe == moe && v.unrotated == unrotated && v.fused_loss == fused_loss &&
-        v.norm_apart == norm_apart && v.techniques == t)
+    if (v.part == part && v.kind == told && v.fused_loss == fused_loss && v.norm_apart == norm_apart &&
+        v.techniques == t)
       return v;
   }
   Program program = compile(forward_of(sc, part, kind), t);
   Footprint footprint{program};
   std::vector<Step> steps = steps_of(program);
   memo.variants.push_back({.part = part,
-                           .moe = moe,
-                           .unrotated = unrotated,
+                           .kind = told,
                            .fused_loss = fused_loss,
                            .norm_apart = norm_apart,
                            .techniques = t,

@@ -15,7 +15,8 @@ namespace hexaplan::costmodel::program {
 /// A part of a model, compiled: one program serves every shape that a search asks about.
 struct Variant {
   Part part = Part::Layer;
-  bool moe = false, unrotated = false, fused_loss = false, norm_apart = false;
+  LayerClass kind;  // of a layer, as far as its operations depend on it
+  bool fused_loss = false, norm_apart = false;
   Techniques techniques;
   Program program;
   Footprint footprint;      // of the program

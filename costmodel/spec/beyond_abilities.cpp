@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <cstddef>
+
 namespace hexaplan::costmodel {
 namespace {
 
@@ -22,6 +25,10 @@ constexpr AxisRow kAxes[] = {
      [](const FrameworkAbilities& f) { return f.zero_stages != 1; }},
 };
 
+/// By RecurrentKind.
+constexpr std::array<const char*, kRecurrentKinds> kLayersOf{"", "gated-delta-net layers", "Mamba-2 layers",
+                                                             "short-convolution layers"};
+
 }  // namespace
 
 std::vector<std::string> beyond_abilities(const Scenario& sc) {
@@ -32,6 +39,9 @@ std::vector<std::string> beyond_abilities(const Scenario& sc) {
     if (degree > axis.none && !axis.has(sc.framework.abilities))
       words.push_back(fmt::format("{}{}", axis.word, degree));
   }
+  const RecurrentKind kind = sc.model.recurrent.kind;
+  if (kind != RecurrentKind::None && !has_bit(sc.framework.abilities.recurrent, kind))
+    words.emplace_back(kLayersOf[static_cast<std::size_t>(kind)]);
   return words;
 }
 

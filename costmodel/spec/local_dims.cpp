@@ -40,6 +40,24 @@ void fill_attention(const Scenario& sc, LocalDims& d) {
   d.windowed_pairs = (chunked ? chunked_pairs(s, window) : causal_pairs(s, window)) / sc.layout.cp;
 }
 
+/// Heads and groups are cut over tensor-parallel ranks (NVIDIA/Megatron-LM megatron/core/ssm/mamba_mixer.py,
+/// gated_delta_net/common.py); the groups' keys are repeated where more context-parallel ranks than groups
+/// exchange heads for tokens (mamba_context_parallel.py).
+void fill_recurrence(const Scenario& sc, LocalDims& d) {
+  const RecurrentSpec& r = sc.model.recurrent;
+  if (!sc.model.is_recurrent()) return;
+  const std::int64_t tp = sc.layout.tp, cp = sc.layout.cp;
+  d.state_heads = ceil_div(r.heads, tp);
+  d.state_values = d.state_heads * r.head_dim;
+  const std::int64_t groups = ceil_div(r.groups, tp);
+  d.state_groups = cp > 1 ? std::max(groups, cp) : groups;
+  d.state_keys = d.state_groups * r.state;
+  d.state_mixed = d.state_values + 2 * d.state_keys;
+  d.state_projected = projected_columns(r, d.state_heads, groups);
+  d.state_exchanged = projected_columns(r, d.state_heads, d.state_groups);
+  d.chunks = d.micro_batch * ceil_div(d.sequence, r.chunk);
+}
+
 void fill_experts(const Scenario& sc, LocalDims& d) {
   const MoeSpec& moe = sc.model.moe;
   if (!sc.model.is_moe()) return;
@@ -70,6 +88,21 @@ void fill_experts(const Scenario& sc, LocalDims& d) {
 
 }  // namespace
 
+std::int64_t projected_columns(const RecurrentSpec& r, std::int64_t heads, std::int64_t groups) {
+  const std::int64_t values = heads * r.head_dim, keys = groups * r.state;
+  switch (r.kind) {
+    case RecurrentKind::GatedDeltaNet:  // q, k, v, z; a decay and a write strength of each head
+      return 2 * keys + 2 * values + 2 * heads;
+    case RecurrentKind::Mamba2:  // z, x, B, C; a step of each head
+      return 2 * values + 2 * keys + heads;
+    case RecurrentKind::ShortConvolution:  // both gates and what they gate
+      return 3 * values;
+    case RecurrentKind::None:
+      break;
+  }
+  return 0;
+}
+
 std::int64_t routed_tokens(const Scenario& sc) {
   const std::int64_t tokens = sc.recipe.micro_batch * (sc.recipe.sequence / sc.layout.cp);
   return sc.layout.sp ? ceil_div(tokens, std::int64_t{sc.layout.tp}) : tokens;
@@ -93,6 +126,7 @@ LocalDims local_dims(const Scenario& sc) {
   d.sp_tokens = routed_tokens(sc);
   d.hidden = sc.model.hidden;
   fill_attention(sc, d);
+  fill_recurrence(sc, d);
   d.mlp_act = ceil_div(sc.model.mlp.ffn, sc.layout.tp);
   d.mlp_up = (sc.model.mlp.gated ? 2 : 1) * d.mlp_act;
   fill_experts(sc, d);

@@ -19,6 +19,13 @@ struct LocalDims {
   std::int64_t q = 0, k = 0, v = 0, o = 0;
   std::int64_t q_latent = 0, kv_latent = 0, kv_latent_normed = 0;  // MLA: r_q, r_kv + d_r, r_kv
 
+  /// Of a recurrence: heads, groups of keys as context-parallel ranks exchange them, and the columns of
+  /// values, of keys, and of what the convolution sees.
+  std::int64_t state_heads = 0, state_groups = 0, state_values = 0, state_keys = 0, state_mixed = 0;
+  std::int64_t state_projected = 0;  // columns of the projection before it …
+  std::int64_t state_exchanged = 0;  // … and with the groups that are repeated for an exchange
+  std::int64_t chunks = 0;           // of all sequences of the micro-batch, on all ranks that share them
+
   std::int64_t mlp_up = 0;   // 2f/t gated, f/t plain
   std::int64_t mlp_act = 0;  // f/t
 
@@ -36,6 +43,10 @@ struct LocalDims {
   double attention_pairs = 0;  // (query, key) pairs per sequence and head on this rank, full layers
   double windowed_pairs = 0;   // … in windowed layers
 };
+
+/// Columns of the projection before a recurrence of so many heads and groups.
+[[nodiscard]] std::int64_t projected_columns(const RecurrentSpec& recurrent, std::int64_t heads,
+                                             std::int64_t groups);
 
 /// Tokens of a micro-batch that a rank has between tensor-parallel regions: those that it routes.
 [[nodiscard]] std::int64_t routed_tokens(const Scenario& scenario);

@@ -28,9 +28,18 @@ LayerClass layer_class_at(const ModelSpec& model, int index) {
 LayerClass class_of_layer(const ModelSpec& model, std::int64_t layer) {
   if (layer >= model.layers) return layer_class_at(model, kMtpClass);
   const MoeSpec& moe = model.moe;
-  const bool is_moe = model.is_moe() && layer >= moe.first_k_dense &&
+  const bool mlp_alone = model.single_branches && listed(model.mlp_layers, layer);
+  const bool with_mlp = mlp_alone || !model.single_branches;
+  const bool is_moe = with_mlp && model.is_moe() && layer >= moe.first_k_dense &&
                       last_of_period(layer, std::max<std::int64_t>(1, moe.period)) &&
                       !listed(moe.dense_layers, layer);
+  const Branches branches = mlp_alone ? Branches::Mlp : with_mlp ? Branches::MixerAndMlp : Branches::Mixer;
+  const RecurrentSpec& r = model.recurrent;
+  const bool attends_instead = (r.attention_period > 0 && last_of_period(layer, r.attention_period)) ||
+                               listed(r.attention_layers, layer);
+  const bool recurrent = model.is_recurrent() && !mlp_alone && !attends_instead;
+  if (recurrent || branches != Branches::MixerAndMlp)
+    return {.moe = is_moe, .recurrent = recurrent, .branches = branches};
   const AttentionSpec& attention = model.attention;
   const bool global = (attention.global_period > 0 && last_of_period(layer, attention.global_period)) ||
                       listed(attention.global_layers, layer);
@@ -46,13 +55,21 @@ LayersByClass layers_by_class(const ModelSpec& model, std::int64_t first, std::i
   LayersByClass layers{};
   const AttentionSpec& attention = model.attention;
   const bool rotated = attention.unrotated_period == 0 && attention.unrotated_layers.empty();
-  if (!model.is_moe() && attention.window == 0 && rotated) {  // all are alike
+  const bool uniform = !model.is_recurrent() && !model.single_branches;
+  if (uniform && !model.is_moe() && attention.window == 0 && rotated) {  // all are alike
     layers[static_cast<std::size_t>(index_of({}))] = static_cast<int>(count);
     return layers;
   }
   for (std::int64_t layer = first; layer < first + count; ++layer)
     ++layers[static_cast<std::size_t>(index_of(class_of_layer(model, layer)))];
   return layers;
+}
+
+bool has_attention(const ModelSpec& model) {
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    if (class_attends(model, class_of_layer(model, layer))) return true;
+  }
+  return false;
 }
 
 ModelSpec with_value_head(ModelSpec model) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -67,8 +68,43 @@ struct AttentionSpec {
   std::vector<int> unrotated_layers;
   /// The family's code has one linear layer for queries, keys and values, beside which one adapter stands.
   bool packed = false;
+  /// What attention makes is multiplied by the sigmoid of as many columns, which the queries' matrix makes
+  /// beside the queries (Qwen3-Next).
+  bool output_gate = false;
 
   friend bool operator==(const AttentionSpec&, const AttentionSpec&) = default;
+};
+
+/// What mixes tokens in the place of attention and keeps a state of fixed size for a sequence of any length.
+enum class RecurrentKind : std::uint8_t {
+  None,
+  GatedDeltaNet,     // arXiv:2412.06464
+  Mamba2,            // state-space duality, arXiv:2405.21060
+  ShortConvolution,  // between two gates (LFM2): the last tokens are its state
+};
+inline constexpr int kRecurrentKinds = 4;
+
+/// A head's state has `state` rows of `head_dim` columns. Keys and queries, which Mamba-2 calls B and C, have
+/// `state` elements in each of `groups`, which heads / groups heads share.
+struct RecurrentSpec {
+  RecurrentKind kind = RecurrentKind::None;
+  std::int64_t heads = 0;     // of values; ShortConvolution: its channels, each by itself
+  std::int64_t head_dim = 0;  // of a value; ShortConvolution: 1
+  std::int64_t groups = 0;
+  std::int64_t state = 0;
+  std::int64_t kernel = 4;  // tokens that the causal convolution before the scan sees
+  std::int64_t chunk = 64;  // tokens that are products of matrices; between chunks the state is handed on
+  bool convolution_bias = false;
+  bool bias = false;                  // of the projection before it …
+  bool output_bias = false;           // … and of the one behind
+  bool norm = true;                   // before the output projection
+  std::int64_t attention_period = 0;  // every so many layers attend instead; 0: …
+  std::vector<int> attention_layers;  // … those that are listed
+  bool beside_attention = false;      // layers attend as well, and add both (Falcon-H1)
+  friend bool operator==(const RecurrentSpec&, const RecurrentSpec&) = default;
+
+  [[nodiscard]] std::int64_t values() const { return heads * head_dim; }
+  [[nodiscard]] std::int64_t keys() const { return groups * state; }
 };
 
 struct MlpSpec {
@@ -117,6 +153,11 @@ struct ModelSpec {
   AttentionSpec attention;
   MlpSpec mlp;  // of the dense layers
   MoeSpec moe;
+  RecurrentSpec recurrent;
+  /// A layer is a mixer or an MLP, dense or of experts, and never both (Nemotron-H, Mamba-2): those listed
+  /// are MLPs.
+  bool single_branches = false;
+  std::vector<int> mlp_layers;
   NormKind norm = NormKind::Rms;
   bool norm_bias = false;           // LayerNorm with bias
   bool norm_weight = true;          // OLMo's LayerNorms have neither weight nor bias
@@ -149,25 +190,68 @@ struct ModelSpec {
   friend bool operator==(const ModelSpec&, const ModelSpec&) = default;
 
   [[nodiscard]] bool is_moe() const { return moe.experts > 0; }
+  [[nodiscard]] bool is_recurrent() const { return recurrent.kind != RecurrentKind::None; }
 };
 
+/// What a layer is made of.
+enum class Branches : std::uint8_t { MixerAndMlp, Mixer, Mlp };
+
 /// Layers that have the same tensors and operations share one class, so that a 126-layer model costs at most
-/// eight times the work of one layer.
+/// as many times the work of one layer as there are classes.
 struct LayerClass {
   bool moe = false;
   bool windowed = false;
   bool unrotated = false;  // rotary positions of the model, but not of this layer
   bool mtp = false;        // a multi-token-prediction module: what precedes a layer like the last, and a loss
+  bool recurrent = false;  // mixes by the model's recurrence
+  Branches branches = Branches::MixerAndMlp;
   friend bool operator==(const LayerClass&, const LayerClass&) = default;
 };
-inline constexpr int kMtpClass = 8;  // whatever its layer is
+/// Classes of the model's own layers, by their index. What attention alone can be (windowed, without
+/// positions) is told apart where an MLP follows it.
+inline constexpr std::array kOwnClasses{
+    LayerClass{},
+    LayerClass{.moe = true},
+    LayerClass{.windowed = true},
+    LayerClass{.moe = true, .windowed = true},
+    LayerClass{.unrotated = true},
+    LayerClass{.moe = true, .unrotated = true},
+    LayerClass{.windowed = true, .unrotated = true},
+    LayerClass{.moe = true, .windowed = true, .unrotated = true},
+    LayerClass{.recurrent = true},
+    LayerClass{.moe = true, .recurrent = true},
+    LayerClass{.branches = Branches::Mixer},
+    LayerClass{.recurrent = true, .branches = Branches::Mixer},
+    LayerClass{.branches = Branches::Mlp},
+    LayerClass{.moe = true, .branches = Branches::Mlp},
+};
+inline constexpr int kMtpClass = static_cast<int>(kOwnClasses.size());  // whatever its layer is
 inline constexpr int kLayerClasses = kMtpClass + 1;
 [[nodiscard]] constexpr int index_of(LayerClass c) {
-  return c.mtp ? kMtpClass : (c.moe ? 1 : 0) + (c.windowed ? 2 : 0) + (c.unrotated ? 4 : 0);
+  constexpr int kRecurrent = 8, kMixer = 10, kMlp = 12;
+  if (c.mtp) return kMtpClass;
+  if (c.branches == Branches::Mlp) return kMlp + (c.moe ? 1 : 0);
+  if (c.branches == Branches::Mixer) return kMixer + (c.recurrent ? 1 : 0);
+  if (c.recurrent) return kRecurrent + (c.moe ? 1 : 0);
+  return (c.moe ? 1 : 0) + (c.windowed ? 2 : 0) + (c.unrotated ? 4 : 0);
 }
 /// Classes of the model's own layers. Precondition: index < kMtpClass.
 [[nodiscard]] constexpr LayerClass own_class_at(int index) {
-  return {(index & 1) != 0, (index & 2) != 0, (index & 4) != 0};
+  return kOwnClasses[static_cast<std::size_t>(index)];
+}
+static_assert([] {
+  for (int i = 0; i < kMtpClass; ++i) {
+    if (index_of(own_class_at(i)) != i) return false;
+  }
+  return true;
+}());
+
+/// What layers of a class consist of.
+[[nodiscard]] constexpr bool class_attends(const ModelSpec& model, LayerClass c) {
+  return c.branches != Branches::Mlp && (!c.recurrent || model.recurrent.beside_attention);
+}
+[[nodiscard]] constexpr bool class_has_mlp(LayerClass c) {
+  return c.branches != Branches::Mixer;
 }
 /// The class at `index`; a multi-token-prediction module has a layer of the class of `model`'s last one.
 [[nodiscard]] LayerClass layer_class_at(const ModelSpec& model, int index);
@@ -177,6 +261,8 @@ inline constexpr int kLayerClasses = kMtpClass + 1;
 [[nodiscard]] LayerClass class_of_layer(const ModelSpec& model, std::int64_t layer);
 
 using LayersByClass = std::array<int, kLayerClasses>;  // by index_of(LayerClass)
+/// True when some layer of the model attends.
+[[nodiscard]] bool has_attention(const ModelSpec& model);
 /// How many of the `count` layers from `first` on are of each class.
 [[nodiscard]] LayersByClass layers_by_class(const ModelSpec& model, std::int64_t first, std::int64_t count);
 

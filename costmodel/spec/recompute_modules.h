@@ -9,10 +9,10 @@ namespace hexaplan::costmodel {
 
 /// The modules that layers of the model have: bits of RecomputeModule.
 [[nodiscard]] inline std::uint16_t recompute_modules_of(const ModelSpec& model) {
-  const bool dense_layers = !model.is_moe() || model.moe.first_k_dense > 0 || model.moe.period > 1 ||
-                            !model.moe.dense_layers.empty();
+  const bool dense_layers = model.mlp.ffn > 0 && (!model.is_moe() || model.moe.first_k_dense > 0 ||
+                                                  model.moe.period > 1 || !model.moe.dense_layers.empty());
   const std::pair<std::uint16_t, bool> rows[] = {
-      {kRecomputeCoreAttention, true},
+      {kRecomputeCoreAttention, has_attention(model)},
       {kRecomputeNorm, true},
       {kRecomputeActivation, dense_layers},
       {kRecomputeMlaUpProjection, model.attention.kind == AttentionKind::Latent},

@@ -68,15 +68,16 @@ bool degrees_are_positive(const Scenario& sc, Reason* why) {
 bool dimensions_are_positive(const Scenario& sc, Reason* why) {
   const ModelSpec& m = sc.model;
   const AttentionSpec& a = m.attention;
-  const std::int64_t kv_heads = a.kind == AttentionKind::Grouped ? a.kv_heads : 1;
+  const bool attends = has_attention(m);
+  const std::int64_t kv_heads = attends && a.kind == AttentionKind::Grouped ? a.kv_heads : 1;
   const std::int64_t top_k = m.is_moe() ? m.moe.top_k : 1;
   const std::array<std::pair<std::string_view, std::int64_t>, 9> dimensions = {
       {{"layers", m.layers},
        {"hidden size", m.hidden},
        {"vocabulary", m.vocab},
-       {"attention heads", a.heads},
+       {"attention heads", attends ? a.heads : 1},
        {"key-value heads", kv_heads},
-       {"head size", a.head_dim},
+       {"head size", attends ? a.head_dim : 1},
        {"experts per token", top_k},
        {"sequence", sc.recipe.sequence},
        {"micro-batch", sc.recipe.micro_batch}}};
@@ -114,6 +115,42 @@ bool kv_heads_divide(const Scenario& sc, Reason* why) {
     return Reason{fmt::format("{} key-value heads neither split over tp={} nor replicate evenly", kv, tp),
                   divisors_that_pass("tp", kv, 1024)};
   });
+}
+
+/// NVIDIA/Megatron-LM@d98e8a6 megatron/core/ssm/mamba_mixer.py, and transformer_config.py for the gated delta
+/// net: every rank has whole heads and whole groups of keys. Where layers attend beside the recurrence
+/// (Falcon-H1) nobody cuts either.
+bool states_divide(const Scenario& sc, Reason* why) {
+  const RecurrentSpec& r = sc.model.recurrent;
+  const std::int64_t tp = sc.layout.tp;
+  if (!sc.model.is_recurrent() || tp == 1) return true;
+  if (r.beside_attention) {
+    return fails(why, [] {
+      return Reason{"attention and state-space layers beside each other are cut by no framework", "use tp=1"};
+    });
+  }
+  return divides("heads of the recurrent layers", r.heads, "tp", tp, why) &&
+         (r.groups == 0 || divides("groups of keys of the recurrent layers", r.groups, "tp", tp, why));
+}
+
+/// NVIDIA/Megatron-LM@d98e8a6 megatron/core/ssm/mamba_context_parallel.py: heads are exchanged for tokens,
+/// and groups are repeated where there are fewer than ranks; the gated delta net repeats none
+/// (transformer_config.py: linear_num_key_heads is a multiple of tp·cp).
+bool states_divide_by_context(const Scenario& sc, Reason* why) {
+  const RecurrentSpec& r = sc.model.recurrent;
+  const std::int64_t cp = sc.layout.cp, tp = std::max(1, sc.layout.tp);
+  if (!sc.model.is_recurrent() || cp == 1) return true;
+  if (r.beside_attention || r.kind == RecurrentKind::ShortConvolution) {
+    return fails(why, [] {
+      return Reason{"no framework shares sequences of these recurrent layers", "use cp=1"};
+    });
+  }
+  const std::int64_t groups = r.groups / tp;
+  if (!divides("heads of the recurrent layers per tensor-parallel rank", r.heads / tp, "cp", cp, why))
+    return false;
+  const bool repeats = r.kind == RecurrentKind::Mamba2 && groups > 0 && groups < cp && cp % groups == 0;
+  return repeats ||
+         divides("groups of keys of the recurrent layers per tensor-parallel rank", groups, "cp", cp, why);
 }
 
 bool ffn_divides(const Scenario& sc, Reason* why) {
@@ -186,7 +223,8 @@ double largest_tensor(const Scenario& sc) {
   const std::int64_t scores = stored ? m.attention.heads * sc.recipe.sequence : 0;
   const std::int64_t width = std::max(
       {m.hidden, 2 * m.mlp.ffn, m.vocab, scores, 2 * m.moe.expert_ffn * m.moe.top_k, m.hidden * m.moe.top_k,
-       m.attention.heads * std::max(m.attention.head_dim, m.attention.v_head_dim)});
+       m.attention.heads * std::max(m.attention.head_dim, m.attention.v_head_dim),
+       projected_columns(m.recurrent, m.recurrent.heads, m.recurrent.groups)});
   return static_cast<double>(sc.recipe.micro_batch) * static_cast<double>(sc.recipe.sequence) *
          static_cast<double>(width);
 }
@@ -611,6 +649,8 @@ constexpr std::array kRules{
     Rule{"heads-divide-by-tp", RuleScope::Grid, &Layout::tp, heads_divide},
     Rule{"kv-heads-divide-by-tp", RuleScope::Grid, &Layout::tp, kv_heads_divide},
     Rule{"heads-share-keys", RuleScope::Grid, nullptr, heads_share_keys},
+    Rule{"states-divide-by-tp", RuleScope::Grid, &Layout::tp, states_divide},
+    Rule{"states-divide-by-cp", RuleScope::Grid, &Layout::cp, states_divide_by_context},
     Rule{"ffn-divides-by-tp", RuleScope::Grid, &Layout::tp, ffn_divides},
     Rule{"heads-divide-by-cp", RuleScope::Grid, &Layout::cp, ulysses_has_heads},
     Rule{"experts-divide-by-ep", RuleScope::Grid, &Layout::ep, experts_divide},

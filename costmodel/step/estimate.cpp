@@ -112,9 +112,8 @@ Estimate estimate_step(const Scenario& sc, const Calibration& calibration) {
   if (!(out.peak().device.value() < kMostBytes)) return beyond_all_memory(std::move(out));
   const StepModel step{sc, calibration, plan};
   out.time = step.time();
-  out.step_seconds =
-      interval_around(out.time.total().value(),
-                      time_sigma(sc.framework, calibration, added_variance(techniques_used(sc))));
+  out.step_seconds = interval_around(
+      out.time.total().value(), time_sigma(sc.framework, calibration, added_variance(techniques_used(sc))));
   out.model_flops_per_step = model_flops_per_step(sc, AttentionFlops::CausalHalved);
   out.hardware_flops_per_step = step.hardware_flops();
   fill_throughput(sc, out);

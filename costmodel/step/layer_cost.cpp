@@ -130,6 +130,11 @@ Seconds Pricer::time_of(const Operation& op) const {
       return slowest_ * op.count *
              attention_time(op.attention, op.pass == Pass::Forward ? Direction::Forward : Direction::Backward,
                             op.precision, gpu, calibration_);
+    case OpKind::Scan:
+      return slowest_ * op.count *
+             scan_time(op.flops, op.bytes,
+                       op.pass == Pass::Forward ? Direction::Forward : Direction::Backward, op.precision, gpu,
+                       calibration_);
     case OpKind::MemoryBound:
       return op.count * (op.update ? optimizer_time(op.bytes, gpu, calibration_)
                                    : memory_bound_time(op.bytes, gpu, calibration_));
@@ -188,6 +193,7 @@ void Pricer::add(const Operation& op, Seconds time, PassCost& cost, HostWork& ho
       cost.attention += time;
       return;
     case OpKind::MemoryBound:
+    case OpKind::Scan:
     case OpKind::HostUpdate:
       cost.memory_bound += time;
       return;

@@ -1,6 +1,7 @@
 #include "costmodel/step/model_flops.h"
 
 #include "costmodel/parameters/parameter_tensors.h"
+#include "costmodel/spec/scan_flops.h"
 #include "costmodel/spec/stage_plan.h"
 
 namespace hexaplan::costmodel {
@@ -48,9 +49,13 @@ Flops model_flops_per_step(const Scenario& sc, AttentionFlops attention) {
     const int count = layers[static_cast<std::size_t>(c)];
     if (count == 0) continue;
     const LayerClass kind = layer_class_at(model, c);
-    per_sequence += count * (s * layer_multiply_adds(model, kind) +
-                             pairs(model, sc.recipe, kind, attention) *
-                                 static_cast<double>(a.heads * (a.head_dim + a.v_head_dim)));
+    double layer = s * layer_multiply_adds(model, kind);
+    if (class_attends(model, kind))
+      layer += pairs(model, sc.recipe, kind, attention) *
+               static_cast<double>(a.heads * (a.head_dim + a.v_head_dim));
+    if (kind.recurrent)
+      layer += s * scan_flops(model.recurrent, model.recurrent.heads, model.recurrent.groups).forward / 2;
+    per_sequence += count * layer;
   }
   const double passes = trains_adapters(sc.recipe) ? 2 : 3;
   return Flops{2 * passes * per_sequence * static_cast<double>(sc.recipe.global_batch)};

@@ -81,7 +81,8 @@ void fill_degrees(const SearchProblem& problem, std::int64_t gpus, std::int64_t 
   const ModelSpec& model = problem.base.model;
   const FrameworkAbilities& can = problem.base.framework.abilities;
   const std::vector<int> one{1};
-  fill(s.tp, can.tensor ? divisors(gpus, model.attention.heads) : one);
+  const std::int64_t heads = std::max(model.attention.heads, model.recurrent.heads);
+  fill(s.tp, can.tensor ? divisors(gpus, heads) : one);
   fill(s.cp, can.contexts != 0 ? divisors(gpus, problem.base.recipe.sequence / kFewestLocalTokens) : one);
   if (s.cp.empty()) s.cp = one;
   fill(s.pp, can.schedules != 0 ? divisors(gpus, model.layers) : one);

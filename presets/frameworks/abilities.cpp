@@ -62,6 +62,20 @@ constexpr Named<costmodel::RecomputeMode> kModeNames[] = {
     {"full", costmodel::RecomputeMode::Full},
 };
 
+constexpr Named<costmodel::RecurrentKind> kRecurrentNames[] = {
+    {"gated_delta_net", costmodel::RecurrentKind::GatedDeltaNet},
+    {"mamba2", costmodel::RecurrentKind::Mamba2},
+    {"short_convolution", costmodel::RecurrentKind::ShortConvolution},
+};
+
+JsonArray recurrent_names(unsigned bits) {
+  JsonArray names;
+  for (const auto& row : kRecurrentNames) {
+    if (costmodel::has_bit(bits, row.value)) names.emplace_back(row.name);
+  }
+  return names;
+}
+
 /// Lists of module names: [["moe_act"], ["mla_up_proj", "layernorm"]].
 void read_module_sets(ObjectReader& reader, std::string_view key, std::vector<std::uint16_t>& sets) {
   const auto list = reader.optional(key);
@@ -120,6 +134,7 @@ void read_abilities(const ValueReader& value, FrameworkAbilities& a) {
   read_ability(reader, "sequence", a.sequence);
   read_ability(reader, "experts", a.experts);
   read_ability(reader, "mtp", a.mtp);
+  read_names(reader, "recurrent", kRecurrentNames, a.recurrent);
   read_ability(reader, "unequal_stages", a.unequal_stages);
   read_ability(reader, "recompute_per_stage", a.recompute_per_stage);
   read_names(reader, "recompute", kModeNames, a.recompute);
@@ -142,6 +157,7 @@ JsonValue to_json(const FrameworkAbilities& a) {
       {"sequence", a.sequence},
       {"experts", a.experts},
       {"mtp", a.mtp},
+      {"recurrent", recurrent_names(a.recurrent)},
       {"unequal_stages", a.unequal_stages},
       {"recompute_per_stage", a.recompute_per_stage},
       {"recompute", names_of_modes(a.recompute)},

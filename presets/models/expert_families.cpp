@@ -8,6 +8,7 @@
 
 #include "presets/models/dense_families.h"
 #include "presets/models/family_rules.h"
+#include "presets/models/recurrent_families.h"
 
 // Defaults and rules: as in model_families.cpp.
 namespace hexaplan::presets {
@@ -46,17 +47,10 @@ void granitemoe_swa(ConfigFields& f, ModelSpec& m) {
   read_granite_windows(f, m);
 }
 
-/// Without Mamba layers and experts it is a dense model whose MLP is called the shared one.
+/// Mamba-2 in most layers. Without experts it is a dense model whose MLP is called the shared one.
 void granitemoehybrid(ConfigFields& f, ModelSpec& m) {
-  const std::optional<ValueReader> types = f.value({"layer_types", "layers_block_type"});
-  const auto attends = [](const ValueReader& type) {
-    const std::string& name = type.text();
-    return name == "attention" || name == "full_attention";
-  };
-  const std::vector<ValueReader> layers = types ? types->elements() : std::vector<ValueReader>{};
-  if (!types || !std::all_of(layers.begin(), layers.end(), attends))
-    throw f.error({"layer_types"}, 0,
-                  "attention in every layer: Mamba's state-space layers are not modelled");
+  read_mamba2(f, m, expanded_columns(f, m));
+  read_attention_layers(f, m, [](std::int64_t) { return false; });
   set_attention_bias(m, f.flag({"attention_bias"}, false));
   read_granite_multipliers(f, m, 1);
   const std::int64_t shared = f.integer({"shared_intermediate_size"}, 1024, {0, kSize.high});

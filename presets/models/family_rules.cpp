@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <utility>
@@ -65,7 +67,77 @@ std::optional<std::vector<Type>> read_layer_words(ConfigFields& f, const ModelSp
   return types;
 }
 
+enum class MixerType : std::uint8_t { Attention, Recurrent };
+constexpr Named<MixerType> kMixerTypes[] = {{"full_attention", MixerType::Attention},
+                                            {"attention", MixerType::Attention},
+                                            {"linear_attention", MixerType::Recurrent},
+                                            {"mamba", MixerType::Recurrent},
+                                            {"conv", MixerType::Recurrent}};
+enum class BranchType : std::uint8_t { Recurrent, Attention, Mlp, Experts };
+constexpr Named<BranchType> kBranchTypes[] = {{"linear_attention", BranchType::Recurrent},
+                                              {"mamba", BranchType::Recurrent},
+                                              {"full_attention", BranchType::Attention},
+                                              {"attention", BranchType::Attention},
+                                              {"mlp", BranchType::Mlp},
+                                              {"moe", BranchType::Experts}};
+constexpr std::pair<char, BranchType> kBranchLetters[] = {{'M', BranchType::Recurrent},
+                                                          {'*', BranchType::Attention},
+                                                          {'-', BranchType::Mlp},
+                                                          {'E', BranchType::Experts}};
+
+std::vector<BranchType> branches_of(ConfigFields& f) {
+  std::vector<BranchType> branches;
+  if (const auto words = f.value({"layers_block_type", "layer_types"})) {
+    for (const ValueReader& word : words->elements()) branches.push_back(word.choice(kBranchTypes));
+    if (branches.empty()) throw words->error("at least one layer");
+    return branches;
+  }
+  const auto pattern = f.value({"hybrid_override_pattern"});
+  if (!pattern) return {BranchType::Recurrent, BranchType::Experts, BranchType::Attention, BranchType::Mlp};
+  for (const char letter : pattern->text()) {
+    const auto* const found = std::ranges::find(kBranchLetters, letter, &std::pair<char, BranchType>::first);
+    if (found == std::end(kBranchLetters))
+      throw pattern->error("a letter for each layer: M (Mamba-2), * (attention), - (MLP) or E (experts)");
+    branches.push_back(found->second);
+  }
+  if (branches.empty()) throw pattern->error("at least one letter");
+  return branches;
+}
+
 }  // namespace
+
+void read_attention_layers(ConfigFields& f, ModelSpec& m, const LayerRule& attends) {
+  const auto types = read_layer_words<MixerType>(f, m, {"layer_types", "layers_block_type"}, kMixerTypes);
+  LayerPattern pattern = pattern_of(m.layers, [&](std::int64_t i) {
+    return types ? (*types)[static_cast<std::size_t>(i)] == MixerType::Attention : attends(i);
+  });
+  if (std::ssize(pattern.listed) == m.layers) {
+    m.recurrent = {};
+    return;
+  }
+  m.recurrent.attention_period = pattern.period;
+  m.recurrent.attention_layers = std::move(pattern.listed);
+}
+
+void read_branches(ConfigFields& f, ModelSpec& m) {
+  const std::vector<BranchType> branches = branches_of(f);
+  if (f.value({"num_hidden_layers"}) && m.layers != std::ssize(branches))
+    throw f.error(
+        {"num_hidden_layers"}, m.layers,
+        fmt::format("{}, as many as layers_block_type or hybrid_override_pattern has", branches.size()));
+  m.layers = std::ssize(branches);
+  m.single_branches = true;
+  bool recurs = false;
+  for (std::size_t i = 0; i < branches.size(); ++i) {
+    const auto layer = static_cast<int>(i);
+    const BranchType type = branches[i];
+    recurs = recurs || type == BranchType::Recurrent;
+    if (type == BranchType::Attention) m.recurrent.attention_layers.push_back(layer);
+    if (type == BranchType::Mlp || type == BranchType::Experts) m.mlp_layers.push_back(layer);
+    if (type != BranchType::Experts) m.moe.dense_layers.push_back(layer);
+  }
+  if (!recurs) m.recurrent = {};
+}
 
 void set_attention_bias(ModelSpec& m, bool bias) {
   m.attention.qkv_bias = m.attention.output_bias = bias;

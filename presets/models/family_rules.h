@@ -50,6 +50,15 @@ struct LatentDefaults {
 /// Multi-head latent attention.
 void read_latent_attention(ConfigFields& fields, costmodel::ModelSpec& model, const LatentDefaults& = {});
 
+// --- Recurrent layers ------------------------------------------------------------------------------------
+
+/// layer_types where the file has it, else `attends`: layers that attend in a model whose others keep a
+/// state. Where all attend the model has no recurrence.
+void read_attention_layers(ConfigFields& fields, costmodel::ModelSpec& model, const LayerRule& attends);
+/// Layers of single branches, by words of layers_block_type or letters of hybrid_override_pattern
+/// (Nemotron-H). Sets how many there are.
+void read_branches(ConfigFields& fields, costmodel::ModelSpec& model);
+
 // --- Experts ---------------------------------------------------------------------------------------------
 
 struct MoeFields {

@@ -27,8 +27,8 @@ namespace hexaplan::presets {
 /// under "same_config".
 [[nodiscard]] std::optional<std::filesystem::path> preset_with_config_of(std::string_view hub_name);
 
-/// The file of a model by its name on the hub: the preset that has its config.json, else config.json in the local cache.
-/// InputError with the nearest of the presets' hub names where there is neither.
+/// The file of a model by its name on the hub: the preset that has its config.json, else config.json in the
+/// local cache. InputError with the nearest of the presets' hub names where there is neither.
 [[nodiscard]] std::filesystem::path find_hub_model(std::string_view hub_name);
 
 }  // namespace hexaplan::presets

@@ -10,6 +10,7 @@
 #include "presets/models/expert_families.h"
 #include "presets/models/family_rules.h"
 #include "presets/models/gpt_families.h"
+#include "presets/models/recurrent_families.h"
 
 // Defaults and rules: huggingface/transformers, src/transformers/models/<family>/configuration_*.py and
 // modeling_*.py (v5.23.0); DeepSeek and Kimi also deepseek-ai/DeepSeek-V3 on the hub (modeling_deepseek.py).
@@ -55,6 +56,15 @@ constexpr DimensionKeys kLlama4Keys{.hidden = {"hidden_size"},
                                     .kv_heads = {"num_key_value_heads"},
                                     .head_dim = {"head_dim"},
                                     .positions = {"max_position_embeddings"}};
+/// Experts in every layer.
+constexpr DimensionKeys kSparseKeys{.hidden = {"hidden_size"},
+                                    .layers = {"num_hidden_layers"},
+                                    .heads = {"num_attention_heads"},
+                                    .kv_heads = {"num_key_value_heads"},
+                                    .head_dim = {"head_dim"},
+                                    .positions = {"max_position_embeddings"}};
+/// Neither attention nor an MLP.
+constexpr DimensionKeys kMamba2Keys{.hidden = {"hidden_size"}, .layers = {"num_hidden_layers"}};
 constexpr DimensionKeys kGptNeoKeys{.hidden = {"hidden_size"},
                                     .ffn = {"intermediate_size"},
                                     .layers = {"num_layers", "num_hidden_layers"},
@@ -378,6 +388,15 @@ constexpr ModelFamily kFamilies[] = {
     {"nemotron", &kLlamaKeys, {256000, 6144, 24576, 32, 48, 0, 0, 4096}, {1e-5}, Block::Gpt, Activation::ReluSquared, false, nemotron},
     {"openai-gpt", &kOpenAiKeys, {40478, 768, 0, 12, 12, 0, 0, 512}, {1e-5, 1e4, GeluForm::Tanh}, Block::Gpt, Activation::Gelu, true, openai_gpt, kPackedQkv},
     {"persimmon", &kNeoxKeys, {262144, 4096, 16384, 36, 64, 0, 0, 16384}, {1e-5}, Block::Gpt, Activation::ReluSquared, false, persimmon, kPackedQkv},
+    {"qwen3_next", &kLlamaKeys, {151936, 2048, 5632, 48, 16, 2, 256, 32768}, {1e-6}, Block::Llama, Activation::Silu, false, qwen3_next},
+    {"qwen3_5_text", &kLlamaKeys, {248320, 4096, 12288, 32, 16, 4, 256, 32768}, {1e-6}, Block::Llama, Activation::Silu, false, qwen3_5_text},
+    {"qwen3_5_moe_text", &kSparseKeys, {248320, 2048, 512, 40, 16, 2, 256, 32768}, {1e-6}, Block::Llama, Activation::Silu, false, qwen3_5_moe_text},
+    {"mamba2", &kMamba2Keys, {32768, 4096, 0, 64, 0, 0, 0, 0}, {1e-5}, Block::Llama, Activation::Silu, false, mamba2},
+    {"bamba", &kEvenKeys, {128000, 4096, 14336, 32, 32, 8, 0, 262144}, {1e-5}, Block::Llama, Activation::Silu, false, bamba},
+    {"nemotron_h", &kLlamaKeys, {131072, 4096, 21504, 4, 32, 8, 128, 4096}, {1e-5}, Block::Llama, Activation::ReluSquared, false, nemotron_h},
+    {"falcon_h1", &kLlamaKeys, {128000, 4096, 14336, 32, 32, 8, 0, 8192}, {1e-5}, Block::Llama, Activation::Silu, false, falcon_h1},
+    {"lfm2", &kLlamaKeys, {65536, 2560, 12288, 32, 32, 8, 0, 128000}, {1e-5, 1e6}, Block::Llama, Activation::Silu, true, lfm2},
+    {"lfm2_moe", &kLlamaKeys, {65536, 2048, 7168, 32, 32, 8, 0, 128000}, {1e-5, 1e6}, Block::Llama, Activation::Silu, true, lfm2_moe},
     {"xglm", &kXglmKeys, {256008, 1024, 4096, 24, 16, 0, 0, 2048}, {1e-5}, Block::Gpt, Activation::Gelu, true, xglm},
 };
 
@@ -413,6 +432,8 @@ constexpr ModelWrapper kWrappers[] = {
     {"qwen2_audio", "text_config", "qwen2"},
     {"qwen2_vl", "text_config", "qwen2_vl_text"},
     {"qwen2_5_vl", "text_config", "qwen2_5_vl_text"},
+    {"qwen3_5", "text_config", "qwen3_5_text"},
+    {"qwen3_5_moe", "text_config", "qwen3_5_moe_text"},
     {"qwen3_vl", "text_config", "qwen3_vl_text"},
     {"qwen3_vl_moe", "text_config", "qwen3_vl_moe_text"},
     {"smolvlm", "text_config", "llama"},
@@ -421,19 +442,17 @@ constexpr ModelWrapper kWrappers[] = {
     {"voxtral", "text_config", "llama"},
 };
 
-constexpr std::string_view kRecurrent = "layers with a state instead of attention (state space, linear attention)";
+constexpr std::string_view kOwnRecurrence =
+    "layers with a state of another kind than the gated delta net, Mamba-2 and short convolutions";
 constexpr std::string_view kChosenKeys = "attention to keys that an indexer chooses";
 constexpr std::string_view kEncoder = "an encoder, or attention between encoder and decoder";
 constexpr std::string_view kPerLayer = "embeddings, widths or heads of single layers";
 constexpr RefusedFamily kRefused[] = {
-    {"bailing_hybrid", kRecurrent}, {"bamba", kRecurrent}, {"falcon_h1", kRecurrent},
-    {"falcon_mamba", kRecurrent}, {"jamba", kRecurrent}, {"kimi_linear", kRecurrent},
-    {"lfm2", kRecurrent}, {"lfm2_moe", kRecurrent}, {"mamba", kRecurrent},
-    {"mamba2", kRecurrent}, {"minimax", kRecurrent}, {"nemotron_h", kRecurrent},
-    {"olmo_hybrid", kRecurrent}, {"qwen3_5", kRecurrent}, {"qwen3_5_moe", kRecurrent},
-    {"qwen3_5_moe_text", kRecurrent}, {"qwen3_5_text", kRecurrent}, {"qwen3_next", kRecurrent},
-    {"recurrent_gemma", kRecurrent}, {"rwkv", kRecurrent}, {"xlstm", kRecurrent},
-    {"zamba", kRecurrent}, {"zamba2", kRecurrent}, {"zaya", kRecurrent},
+    {"bailing_hybrid", kOwnRecurrence}, {"falcon_mamba", kOwnRecurrence}, {"jamba", kOwnRecurrence},
+    {"kimi_linear", kOwnRecurrence}, {"mamba", kOwnRecurrence}, {"minimax", kOwnRecurrence},
+    {"olmo_hybrid", kOwnRecurrence}, {"recurrent_gemma", kOwnRecurrence}, {"rwkv", kOwnRecurrence},
+    {"xlstm", kOwnRecurrence}, {"zamba", kOwnRecurrence}, {"zaya", kOwnRecurrence},
+    {"zamba2", "blocks that several layers share"},
     {"deepseek_v32", kChosenKeys}, {"deepseek_v4", kChosenKeys}, {"glm_moe_dsa", kChosenKeys},
     {"bart", kEncoder}, {"bert", kEncoder}, {"deberta-v2", kEncoder}, {"distilbert", kEncoder},
     {"electra", kEncoder}, {"mbart", kEncoder}, {"mllama", kEncoder}, {"modernbert", kEncoder},

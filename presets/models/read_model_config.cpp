@@ -51,6 +51,7 @@ ModelSpec block_features(Block block) {
 void read_heads(ConfigFields& f, const ModelFamily& family, ModelSpec& m) {
   const DimensionKeys& keys = *family.keys;
   costmodel::AttentionSpec& a = m.attention;
+  if (keys.heads.name.empty()) return;  // no layer attends
   a.heads = f.size(keys.heads, family.defaults.heads);
   a.kv_heads = f.integer(keys.kv_heads, family.defaults.kv_heads);
   a.head_dim = f.size(keys.head_dim, family.defaults.head_dim);
@@ -74,7 +75,7 @@ void read_activation(ConfigFields& f, const ModelFamily& family, ModelSpec& m) {
   m.mlp.activation = family.activation;
   m.mlp.gelu = family.constants.gelu;
   for (const std::string_view key :
-       {"hidden_activation", "hidden_act", "activation_function", "activation", "afn"}) {
+       {"hidden_activation", "hidden_act", "activation_function", "activation", "afn", "mlp_hidden_act"}) {
     if (const std::optional<ValueReader> name = f.value({key})) {
       const Nonlinearity said = name->choice(kActivations);
       m.mlp.activation = said.activation;

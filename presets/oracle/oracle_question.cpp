@@ -153,6 +153,17 @@ constexpr Runs kRuns[] = {
      "false"},
 };
 
+/// Where its kernels are not installed, transformers runs recurrent layers operation by operation, which is
+/// another step than the one that is predicted.
+void refuse_model(const costmodel::ModelSpec& model) {
+  if (!model.is_recurrent()) return;
+  throw InputError(
+      {.field = "--model",
+       .value = in_quotes(model.name),
+       .expected = "a model whose layers attend: recurrent layers are predicted as their fused kernels run "
+                   "them, and without a GPU PyTorch runs others"});
+}
+
 void refuse_recipe(const Script& script, const Recipe& recipe) {
   for (const RecipeField& field : recipe_fields()) {
     const JsonValue said = field.write(recipe);
@@ -258,6 +269,7 @@ ScenarioRequest with_oracle_defaults(ScenarioRequest request) {
 
 JsonValue oracle_question(const ScenarioRequest& request, const Scenario& sc) {
   const Script& script = script_of(request);
+  refuse_model(sc.model);
   refuse_recipe(script, sc.recipe);
   refuse_layout(script, sc);
   const Layout& l = sc.layout;

@@ -34,7 +34,8 @@ apertus arcee cohere cohere2 cwm exaone4 granite granite_swa hunyuan_v1_dense hy
 ministral ministral3 olmo olmo2 olmo3 qwen2_vl_text qwen2_5_vl_text qwen3_vl_text smollm3 vaultgemma youtu glm4v_text
 glm4v_moe_text glm4_moe_lite aria_text dbrx ernie4_5_moe exaone_moe flex_olmo granitemoe granitemoe_swa granitemoehybrid
 granitemoeshared hunyuan_v1_moe hy_v3 llama4_text mellum minimax_m2 olmoe phimoe qwen3_vl_moe_text solar_open biogpt
-codegen ctrl gpt_neo gpt-sw3 jais2 nemotron openai-gpt persimmon xglm
+codegen ctrl gpt_neo gpt-sw3 jais2 nemotron openai-gpt persimmon xglm qwen3_next qwen3_5_text qwen3_5_moe_text mamba2 bamba
+nemotron_h falcon_h1 lfm2 lfm2_moe
 """.split()
 
 # Of every type, under whichever name its class has; what depends on one another is drawn by settle().
@@ -66,7 +67,23 @@ DBRX = dict(num_key_value_heads=None, tie_word_embeddings=None,
             attn_config=(dict(kv_n_heads=2, rope_theta=1e4), dict(kv_n_heads=1, rope_theta=5e5, clip_qkv=8)),
             ffn_config=(dict(ffn_hidden_size=24, moe_num_experts=4, moe_top_k=2),
                         dict(ffn_hidden_size=40, moe_num_experts=6, moe_top_k=1)))
+DELTA = dict(linear_num_key_heads=(2, 4), linear_num_value_heads=(4, 8), linear_key_head_dim=(8, 16),
+             linear_value_head_dim=(8, 16), linear_conv_kernel_dim=(3, 4))
+MAMBA = dict(mamba_n_heads=(4, 8), mamba_n_groups=(1, 2, 4), mamba_d_state=(8, 16), mamba_d_conv=(3, 4),
+             mamba_conv_bias=(False, True), mamba_proj_bias=(False, True))
+CONVOLUTIONS = dict(conv_bias=(False, True), conv_L_cache=(3, 4), layer_types="convolutions")
 OWN = dict(
+    qwen3_next=DELTA, qwen3_5_text=DELTA, qwen3_5_moe_text=DELTA,
+    mamba2=dict(hidden_size=(64,), num_heads=(8,), head_dim=(16,), state_size=(8, 16), n_groups=(1, 2, 4),
+                conv_kernel=(3, 4), use_conv_bias=(False, True)),
+    bamba=dict(MAMBA, head_dim=None, attn_layer_indices=(None, [0], [1])),
+    nemotron_h=dict(layers_block_type="branches", mlp_bias=None, mamba_num_heads=(4, 8), mamba_head_dim=(8, 16),
+                    ssm_state_size=(8, 16), n_groups=(1, 2, 4), conv_kernel=(3, 4), use_conv_bias=(False, True),
+                    moe_shared_expert_intermediate_size=(16, 24), sliding_window=None),
+    falcon_h1=dict(MAMBA, mamba_d_ssm=(None, 64, 128), mamba_rms_norm=(False, True), projectors_bias=(False, True)),
+    lfm2=dict(CONVOLUTIONS, block_multiple_of=(8, 16), block_ffn_dim_multiplier=(None, 1.0, 1.3),
+              block_auto_adjust_ff_dim=(False, True)),
+    lfm2_moe=dict(CONVOLUTIONS, use_expert_bias=(False, True)),
     deepseek_v2=dict(LATENT, mlp_bias=None), helium=dict(head_dim="even"), deepseek_v3=LATENT, youtu=LATENT, minicpm3=LATENT, glm4_moe_lite=LATENT,
     mpt=dict(tie_word_embeddings=None), dbrx=DBRX,
     opt=dict(word_embed_proj_dim="hidden_size"), cohere2=dict(sliding_window=(16,)), cwm=dict(sliding_window=(16,)),
@@ -76,7 +93,7 @@ OWN = dict(
     gpt_oss=dict(sliding_window=(16,)), mellum=dict(sliding_window=(16,)), qwen2_moe=dict(sliding_window=(16,)),
     smollm3=dict(sliding_window=(16,)), dots1=dict(sliding_window=(16,)), aria_text=dict(mlp_bias=None),
     hy_v3=dict(mlp_bias=None), ernie4_5_moe=dict(use_bias=None),
-    gpt_neo=dict(num_layers=(2, 4), attention_types="layers"), granitemoehybrid=dict(layer_types="attention"),
+    gpt_neo=dict(num_layers=(2, 4), attention_types="layers"), granitemoehybrid=dict(MAMBA, layer_types="mixers"),
     qwen3_moe=dict(sliding_window=(16,)), qwen3_vl_moe_text=dict(sliding_window=None),
     hunyuan_v1_dense=dict(head_dim=(8, 16)), hunyuan_v1_moe=dict(head_dim=(8, 16)),
 )
@@ -84,7 +101,10 @@ OWN = dict(
 FOLLOWS = dict(even=lambda said: said["hidden_size"] // said["num_attention_heads"],
                hidden_size=lambda said: said["hidden_size"],
                layers=lambda said: [[["global", "local"], said["num_layers"] // 2]],
-               attention=lambda said: ["attention"] * said["num_hidden_layers"])
+               mixers=lambda said: [("mamba", "attention")[i % 3 == 1] for i in range(said["num_hidden_layers"])],
+               convolutions=lambda said: [("conv", "full_attention")[i % 3 == 1] for i in range(said["num_hidden_layers"])],
+               branches=lambda said: [("mamba", "mlp", "attention", "moe", "mamba")[i % said["num_attention_heads"] % 5]
+                                      for i in range(said["num_attention_heads"] + 1)])
 
 
 def drawn(kind, rng):
@@ -100,7 +120,7 @@ def drawn(kind, rng):
 
 # Of no parameter.
 NOISE = re.compile(r"transformers_version|architectures|dtype|_token_id$|^(id2label|label2id|output_.*|return_dict|problem_type|"
-                   r"chunk_size_feed_forward|is_encoder_decoder|_name_or_path|mamba_.*|time_step_.*|cache_implementation)$")
+                   r"chunk_size_feed_forward|is_encoder_decoder|_name_or_path|time_step_.*|cache_implementation)$")
 
 
 def without_noise(config):
@@ -118,6 +138,8 @@ def config_of(kind, fields):
 # A parameter belongs to the first part whose pattern its name has.
 PARTS = [(part, re.compile(pattern)) for part, pattern in [
     ("head", r"^lm_head|^embed_out|^output_projection"),
+    ("state", r"\.(linear_attn|mamba|conv)\.|\.mixer\.(in_proj|conv1d|dt_bias|A_log|D|norm|out_proj)\b"),
+    ("attention", r"\.mixer\.[qkvo]_proj"),
     ("attention", r"(q|k|kv|query|key)(_a)?_?(layer)?_?norm|attn\.ln_?[qk]"),
     ("attention", r"\.attn\.(Wqkv|out_proj)"),
     ("shared", r"shared"),
@@ -146,8 +168,8 @@ def model_of(config):
 TEXT_PARTS = ("qwen2_vl_text", "qwen2_5_vl_text", "qwen3_vl_text", "qwen3_vl_moe_text", "glm4v_text", "glm4v_moe_text")
 
 
-# Types whose defaults are not planned: state-space layers, no number of experts per token.
-WITHOUT_DEFAULTS = ("granitemoehybrid", "deepseek_v2")
+# Types whose defaults are not planned: no number of experts per token.
+WITHOUT_DEFAULTS = ("deepseek_v2",)
 
 
 def counted(kind, fields):

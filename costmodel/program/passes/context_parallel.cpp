@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "costmodel/program/passes/passes.h"
 #include "costmodel/units/mutation.h"
@@ -58,23 +60,49 @@ void attend_to_others(Program& p, const Op& attend, const Techniques& t, std::ve
   result = merge.writes[0];
 }
 
+/// A recurrence reads whole sequences: heads are exchanged for tokens between the projection and it, and back
+/// behind it, however attention shares sequences (NVIDIA/Megatron-LM megatron/core/ssm/
+/// mamba_context_parallel.py, and gated_delta_net/common.py, whose gated norm stands before the way back).
+/// Five messages of Mamba-2's parts are one here.
+bool begins_recurrence(const Op& op) {
+  const bool projects = op.site == Site::StateProjection || op.site == Site::StateProjectionBias;
+  return op.kind == Kind::StateSpace || (projects && op.kind == Kind::Separate);
+}
+bool ends_recurrence(const Op& op) {
+  return op.kind == Kind::StateSpace || (op.site == Site::StateGate && op.kind == Kind::GateColumns);
+}
+ValueId exchange_heads(Program& p, ValueId value, Width width, std::vector<Op>& out) {
+  const Shape shape{Rows::Tokens, width};
+  const ValueId exchanged = p.like(value, Role::Itself, shape);
+  out.push_back(message(Site::StateExchange, Kind::AllToAll, value, exchanged, shape));
+  return exchanged;
+}
+
 }  // namespace
 
 Program attend_over_context_ranks(Program p, const Techniques& t) {
   std::vector<Op> out;
-  ValueId own = kNone, result = kNone;
+  std::vector<std::pair<ValueId, ValueId>> stand_for;
+  const auto renamed = [&](ValueId id) {
+    const auto found = std::ranges::find(stand_for, id, &std::pair<ValueId, ValueId>::first);
+    return found == stand_for.end() ? id : found->second;
+  };
   for (Op op : std::exchange(p.ops, {})) {
-    for (ValueId& id : op.reads) id = id == own ? result : id;
+    for (ValueId& id : op.reads) id = renamed(id);
+    if (begins_recurrence(op)) op.reads[0] = exchange_heads(p, op.reads[0], Width::StateExchanged, out);
     if (op.kind != Kind::Attend) {
       out.push_back(op);
+      if (ends_recurrence(op))
+        stand_for.emplace_back(op.writes[0], exchange_heads(p, op.writes[0], Width::StateValues, out));
       continue;
     }
-    own = op.writes[0];
+    ValueId result = kNone;
     t.context == ContextKind::AllToAll ? attend_to_exchanged(p, op, out, result)
                                        : attend_to_others(p, op, t, out, result);
+    stand_for.emplace_back(op.writes[0], result);
   }
   p.ops = std::move(out);
-  if (p.output == own) p.output = result;
+  p.output = renamed(p.output);
   return p;
 }
 

@@ -81,6 +81,24 @@ class Differentiation {
   void qk_norm(const Op& op, ValueId dy) {
     give(op.reads[0], made(op, Kind::QkNormBack, {dy, op.reads[0], op.writes[1]}, op.reads[0]));
   }
+  /// The gradients of all parts side by side again.
+  void separate(const Op& op, ValueId /*dy*/) {
+    IdList<16> parts;
+    for (const ValueId id : op.writes) parts.push_back(gradients_[position(id)]);
+    give(op.reads[0], made(op, Kind::SeparateBack, parts, op.reads[0]));
+  }
+  void gate_columns(const Op& op, ValueId dy) {
+    const ValueId dx = made(op, Kind::GateColumnsBack, {dy, op.reads[0], op.reads[1]}, op.reads[0]);
+    const ValueId d_gate = also(op.reads[1]);
+    give(op.reads[0], dx);
+    give(op.reads[1], d_gate);
+  }
+  void convolve(const Op& op, ValueId dy) {
+    give(op.reads[0], made(op, Kind::ConvolveBack, {dy, op.reads[0]}, op.reads[0]));
+  }
+  void state_operands(const Op& op, ValueId dy);
+  void delta_rule(const Op& op, ValueId dy);
+  void state_space(const Op& op, ValueId dy);
   void rope(const Op& op, ValueId dy) { give(op.reads[0], made(op, Kind::RopeBack, {dy}, op.reads[0])); }
   void expand_keys(const Op& op, ValueId dy) {
     const ValueId up = made(op, Kind::ExpandKeysBack, {dy}, op.reads[0]);
@@ -147,10 +165,12 @@ class Differentiation {
   void rearrange(const Op& op, Kind back, ValueId dy);
   void keep_for_backward(ValueId id);
 
-  Op& emit(const Op& of, Kind kind, IdList<16> reads, IdList<5> writes, Pass pass = Pass::BackwardData);
+  Op& emit(const Op& of, Kind kind, IdList<16> reads, IdList<6> writes, Pass pass = Pass::BackwardData);
   ValueId made(const Op& of, Kind kind, IdList<16> reads, ValueId like, Role role = Role::Gradient);
   ValueId also(ValueId like);
   ValueId also(Tensor tensor, Shape shape);
+  /// The same in so many copies.
+  void also_copies(Tensor tensor, Shape shape, double copies) { p_.of(also(tensor, shape)).copies = copies; }
   ValueId mirror(const Op& op, Kind kind, ValueId dy, ValueId like);
   /// A value with several readers has the sum of their gradients.
   void give(ValueId of, ValueId gradient);
@@ -201,6 +221,12 @@ const std::array<Differentiation::RuleRow, position(Kind::LookupBack)> Different
     {Kind::ReduceScatter, &Differentiation::reduce_scatter},
     {Kind::AllToAll, &Differentiation::all_to_all},
     {Kind::SendRecv, &Differentiation::nothing},
+    {Kind::Separate, &Differentiation::separate},
+    {Kind::GateColumns, &Differentiation::gate_columns},
+    {Kind::Convolve, &Differentiation::convolve},
+    {Kind::StateOperands, &Differentiation::state_operands},
+    {Kind::DeltaRule, &Differentiation::delta_rule},
+    {Kind::StateSpace, &Differentiation::state_space},
     {Kind::JoinColumns, &Differentiation::join_columns},
 }};
 
@@ -244,7 +270,7 @@ void Differentiation::keep_for_backward(ValueId id) {
   if (made->in_place > 0 && made->writes[0] == id) keep_for_backward(made->reads[0]);
 }
 
-Op& Differentiation::emit(const Op& of, Kind kind, IdList<16> reads, IdList<5> writes, Pass pass) {
+Op& Differentiation::emit(const Op& of, Kind kind, IdList<16> reads, IdList<6> writes, Pass pass) {
   p_.ops.push_back({.site = of.site,
                     .kind = kind,
                     .reads = reads,
@@ -350,7 +376,7 @@ Differentiation::AttentionBack Differentiation::attend_back_from_scores(const Op
 
 void Differentiation::attend(const Op& op, ValueId dy) {
   attend_back(op, op.reads, op.writes[0], op.writes[1], dy);
-  const IdList<5> gradients = p_.ops.back().writes;
+  const IdList<6> gradients = p_.ops.back().writes;
   for (std::size_t i = 0; i < op.reads.size(); ++i) give(op.reads[i], gradients[i]);
 }
 
@@ -360,7 +386,7 @@ void Differentiation::attend_blocks(const Op& op, ValueId dy) {
   IdList<16> operands;
   for (std::size_t i = 2; i + 1 < op.reads.size(); ++i) operands.push_back(op.reads[i]);
   const AttentionBack back = attend_back(op, operands, op.writes[0], op.writes[1], dy);
-  const IdList<5> own = p_.ops.back().writes;
+  const IdList<6> own = p_.ops.back().writes;
   const ValueId others = op.reads[op.reads.size() - 1], keys = operands[operands.size() - 1];
   const Op* found = producer(p_, others);
   const Op fetch = *found;
@@ -419,6 +445,40 @@ void Differentiation::unpermute(const Op& op, ValueId dy) {
   give(output, d_output);
   const Op* router = producer(p_, weights);
   gradients_[position(router->writes[0])] = d_weights;  // the router's first result stands for all of them
+}
+
+/// Results of StateOperands: operands, decays, strengths, keys by length, and their lengths.
+void Differentiation::state_operands(const Op& op, ValueId dy) {
+  const ValueId d_decays = gradients_[position(op.writes[1])],
+                d_strengths = gradients_[position(op.writes[2])];
+  const ValueId dx =
+      made(op, Kind::StateOperandsBack,
+           {dy, d_decays, d_strengths, op.reads[1], op.writes[2], op.writes[3], op.writes[4]}, op.reads[0]);
+  const ValueId d_scalars = also(op.reads[1]);
+  give(op.reads[0], dx);
+  give(op.reads[1], d_scalars);
+}
+
+/// States, and what a chunk's products read, are made again, and have gradients beside them.
+void Differentiation::delta_rule(const Op& op, ValueId dy) {
+  const ValueId d_operands =
+      made(op, Kind::DeltaRuleBack, {dy, op.reads[0], op.reads[2], op.writes[1], op.writes[2]}, op.reads[0]);
+  const ValueId d_decays = also(op.reads[1]), d_strengths = also(op.reads[2]);
+  also_copies(Tensor::StateStates, p_.of(op.writes[3]).shape, 2);
+  also_copies(Tensor::StateChunk, p_.of(op.writes[4]).shape, 2);
+  give(op.reads[0], d_operands);
+  give(op.reads[1], d_decays);
+  give(op.reads[2], d_strengths);
+}
+
+/// What the convolution made and the states are made again, and have gradients beside them.
+void Differentiation::state_space(const Op& op, ValueId dy) {
+  const ValueId dx = made(op, Kind::StateSpaceBack, {dy, op.reads[0], op.writes[1]}, op.reads[0]);
+  for (std::size_t i = 2; i < op.writes.size(); ++i) {
+    const Value of = p_.of(op.writes[i]);
+    also_copies(of.tensor, of.shape, 2);
+  }
+  give(op.reads[0], dx);
 }
 
 /// Softmax, choice and balance loss, then the router's matrix, whose gradient does not wait.

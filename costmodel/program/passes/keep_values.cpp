@@ -22,8 +22,9 @@ bool at(Site site) {
 bool of_latents(Site site) {
   return at<Site::QueryNorm, Site::KeyValueNorm>(site);
 }
+/// What stands inside a recurrence is kept as its kernels do.
 bool of_hidden_states(Site site) {
-  return !of_latents(site);
+  return !of_latents(site) && site != Site::StateNorm;
 }
 bool anywhere(Site /*site*/) {
   return true;
@@ -97,7 +98,8 @@ bool feeds_a_matrix(Saved id) {
 }
 
 bool reads_hidden_states(const Op& op) {
-  constexpr std::array kFirst{Site::Qkv, Site::QueryDown, Site::Query, Site::KeyValueDown, Site::Up};
+  constexpr std::array kFirst{Site::Qkv,          Site::QueryDown,       Site::Query,
+                              Site::KeyValueDown, Site::StateProjection, Site::Up};
   return op.kind == Kind::Route ||
          (op.kind == Kind::Matmul && std::ranges::find(kFirst, op.site) != kFirst.end());
 }

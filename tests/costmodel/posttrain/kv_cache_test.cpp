@@ -44,6 +44,22 @@ TEST(kv_cache, windowed_layers_keep_their_window) {
   EXPECT_EQ(cache(model, 1, 5000), (16 * 5000.0 + 16 * 1024) * 8 * 256 * 2);
 }
 
+TEST(kv_cache, recurrent_layers_keep_one_state_however_long_the_sequence) {
+  ModelSpec model = example_scenario().model;
+  model.recurrent = {.kind = RecurrentKind::GatedDeltaNet,
+                     .heads = 32,
+                     .head_dim = 128,
+                     .groups = 16,
+                     .state = 64,
+                     .kernel = 4,
+                     .attention_period = 4};  // 24 layers keep a state, 8 attend
+  const double states = 24 * (32 * 128 * 64 * 4 + 3 * (32 * 128 + 2 * 16 * 64) * 2);
+  EXPECT_EQ(cache(model, 1, 1000), states + 1000.0 * 8 * 8 * 256 * 2);
+  EXPECT_EQ(cache(model, 1, 100000) - cache(model, 1, 1000), 99000.0 * 8 * 8 * 256 * 2);
+  EXPECT_EQ(cache(model, 4, 0), states / 4);
+  EXPECT_EQ(cached_attention_flops(model, 1, 1000).value(), 2.0 * 8 * 1000 * 32 * (128 + 128));
+}
+
 TEST(kv_cache, attention_multiplies_every_cached_token_with_every_head) {
   const ModelSpec model = example_scenario().model;  // 32 heads of 128
   EXPECT_EQ(cached_attention_flops(model, 1, 1000).value(), 2.0 * 32 * 1000 * 32 * (128 + 128));

@@ -80,7 +80,7 @@ Program with_changed(Program p, Kind kind, const Change& change) {
   return p;
 }
 void drop_last_result(Op& op) {
-  IdList<5> fewer;
+  IdList<6> fewer;
   for (std::size_t i = 0; i + 1 < op.writes.size(); ++i) fewer.push_back(op.writes[i]);
   op.writes = fewer;
 }

@@ -624,6 +624,11 @@ TEST(launch_config, models_that_a_framework_does_not_have_are_refused) {
     EXPECT_FALSE(refused(model, "zero1", Launcher::Nanotron)) << model;
   EXPECT_TRUE(refused("llama-3.1-8b", "tp16", Launcher::Megatron));
   EXPECT_FALSE(refused("llama-3.1-8b", "tp8", Launcher::Megatron));
+  for (const char* model : {"qwen3-next-80b-a3b", "nemotron-h-8b"}) {
+    for (const Launcher launcher :
+         {Launcher::Megatron, Launcher::Bridge, Launcher::Nanotron, Launcher::Torchtitan, Launcher::MaxText})
+      EXPECT_TRUE(refused(model, "zero1", launcher)) << model;
+  }
 }
 
 TEST(launch_config, nanotron_is_told_the_base_of_rope_and_the_epsilon) {

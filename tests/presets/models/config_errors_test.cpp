@@ -86,8 +86,8 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{"unknown_model_type", R"({"model_type": "my_own"})",
                   R"(: /model_type: got "my_own", expected one of )" + kTypes},
         Malformed{
-            "known_but_not_modelled", R"({"model_type": "mamba2"})",
-            R"(: /model_type: got "mamba2", expected another model_type; mamba2 has layers with a state instead of attention (state space, linear attention): not modelled)"},
+            "known_but_not_modelled", R"({"model_type": "jamba"})",
+            R"(: /model_type: got "jamba", expected another model_type; jamba has layers with a state of another kind than the gated delta net, Mamba-2 and short convolutions: not modelled)"},
         Malformed{"unknown_wrapper_of_a_language_model",
                   R"({"model_type": "my_vision", "text_config": {"model_type": "llama"}})",
                   R"(: /model_type: got "my_vision", expected one of )" + kTypes +
@@ -95,9 +95,33 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{"wrapper_of_an_unknown_language_model",
                   R"({"model_type": "llava", "text_config": {"model_type": "my_own"}})",
                   R"(: /text_config/model_type: got "my_own", expected one of )" + kTypes},
+        Malformed{"mixers_of_another_number",
+                  of("granitemoehybrid", R"("layer_types": ["attention", "mamba"])"),
+                  R"(: /layer_types: got an array, expected one entry for each of 32 layers, not 2)"},
         Malformed{
-            "granite_with_mamba_layers", of("granitemoehybrid", R"("layer_types": ["attention", "mamba"])"),
-            R"(: /layer_types: got an array, expected attention in every layer: Mamba's state-space layers are not modelled)"},
+            "another_mixer", of("qwen3_next", R"("num_hidden_layers": 1, "layer_types": ["rnn"])"),
+            R"(: /layer_types/0: got "rnn", expected one of full_attention, attention, linear_attention, mamba, conv)"},
+        Malformed{
+            "another_letter", of("nemotron_h", R"("hybrid_override_pattern": "M-X")"),
+            R"(: /hybrid_override_pattern: got "M-X", expected a letter for each layer: M (Mamba-2), * (attention), - (MLP) or E (experts))"},
+        Malformed{
+            "another_number_of_letters",
+            of("nemotron_h", R"("num_hidden_layers": 4, "hybrid_override_pattern": "M-*")"),
+            R"(: /num_hidden_layers: got 4, expected 3, as many as layers_block_type or hybrid_override_pattern has)"},
+        Malformed{"heads_of_no_whole_group",
+                  of("qwen3_next", R"("linear_num_value_heads": 24, "linear_num_key_heads": 16)"),
+                  R"(: /linear_num_value_heads: got 24, expected a multiple of 16 (linear_num_key_heads))"},
+        Malformed{
+            "mamba_heads_beside_the_width", of("mamba2", R"("num_heads": 24)"),
+            R"(: /num_heads: got 24, expected heads of 64 that make expand·hidden_size = 8192 columns)"},
+        Malformed{"mamba_heads_do_not_divide", of("bamba", R"("mamba_n_heads": 100)"),
+                  R"(: /mamba_n_heads: got 100, expected a divisor of 8192 columns)"},
+        Malformed{
+            "experts_in_a_latent_space",
+            of("nemotron_h", R"("hybrid_override_pattern": "ME", "moe_latent_size": 1024)"),
+            R"(: /moe_latent_size: got 1024, expected null: experts that work in a latent space are not modelled)"},
+        Malformed{"convolutions_without_their_layers", of("lfm2_moe", R"("hidden_size": 2048)"),
+                  R"(: /layer_types: got 0 by default, expected "conv" or "full_attention" for each layer)"},
         Malformed{"unrotated_layers_of_another_length",
                   of("smollm3", R"("num_hidden_layers": 3, "no_rope_layers": [1, 0])"),
                   R"(: /no_rope_layers: got an array, expected an entry for each of 3 layers)"},

@@ -47,6 +47,13 @@ TEST_P(PublishedTotal, is_met_exactly) {
 
 // clang-format off
 constexpr ExactTotal kExact[] = {
+    {"qwen3-next-80b-a3b", 79'674'391'296, kModules},
+    {"qwen3.5-27b", 26'895'998'464, "num_parameters() of its language model, Qwen3_5ForCausalLM"},
+    {"qwen3.5-35b-a3b", 34'660'610'688, "num_parameters() of its language model, Qwen3_5MoeForCausalLM"},
+    {"nemotron-h-8b", 8'100'852'736, kModules},
+    {"nemotron-h-56b", 56'324'350'464, kModules},
+    {"nemotron-nano-9b-v2", 8'888'227'328, kModules},
+    {"nemotron-3-nano-30b-a3b", 31'577'940'288, "num_parameters() and the buffers of its routers"},
     {"llama-7b", 6'738'415'616, kSafetensors},
     {"llama-13b", 13'015'864'320, kSafetensors},
     {"llama-30b", 32'528'943'616, kSafetensors},

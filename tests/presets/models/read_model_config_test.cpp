@@ -298,11 +298,10 @@ TEST(family_rules, mpt_shares_keys_and_values_as_attn_type_says) {
 
 TEST(supported_model_types, each_has_a_class_that_works_without_any_field) {
   for (const std::string_view type : supported_model_types()) {
-    // GraniteMoeHybridConfig() has Mamba layers alone.
+    // Lfm2MoeConfig() has no types of layers, and makes no model.
     const std::string needed = type == "deepseek_v2" ? R"("num_experts_per_tok": 6)"
-                               : type == "granitemoehybrid"
-                                   ? R"("num_hidden_layers": 1, "layer_types": ["attention"])"
-                                   : R"("text_config": {})";
+                               : type == "lfm2_moe"  ? R"("num_hidden_layers": 1, "layer_types": ["conv"])"
+                                                     : R"("text_config": {})";
     EXPECT_GT(total(read(std::string{type}, needed)), 0) << type;
   }
 }

@@ -22,7 +22,7 @@ std::string_view part_of(std::string_view name) {
   constexpr std::pair<std::string_view, std::string_view> kPrefixes[] = {
       {"head.", "head"},           {"moe.shared.", "shared"},   {"moe.router.", "router"},
       {"moe.experts.", "experts"}, {"attention.", "attention"}, {"mlp.", "mlp"},
-      {"embedding.norm", "norm"},  {"embedding.", "embedding"},
+      {"embedding.norm", "norm"},  {"embedding.", "embedding"}, {"state.", "state"},
   };
   for (const auto& [prefix, part] : kPrefixes) {
     if (name.starts_with(prefix)) return part;

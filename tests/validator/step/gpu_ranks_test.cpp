@@ -30,7 +30,7 @@ class GpuRanks : public testing::Test {
   static validator::ExecutionReport run(const Scenario& sc, validator::RankBackend& ranks) {
     validator::RunOptions options{.steps = 2, .routing = validator::Routing::InTurn};
     options.make_device = [&](int rank) {
-      return validator::make_device("cuda", Element::F32, ranks.gpu_of(rank));
+      return validator::make_device("cuda", Element::F32, {.gpu = ranks.gpu_of(rank)});
     };
     return validator::run_steps(sc, options, ranks);
   }

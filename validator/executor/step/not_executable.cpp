@@ -49,6 +49,12 @@ struct Missing {
 };
 
 constexpr std::array kMissing{
+    Missing{"executor-model",
+            "recurrent layers (state space, gated delta net, convolutions) are planned, not executed",
+            "choose a model whose layers attend",
+            [](const Scenario& s) { return s.model.is_recurrent() || s.model.single_branches; }},
+    Missing{"executor-attention", "gates of attention's output are planned, not executed",
+            "choose a model without them", [](const Scenario& s) { return s.model.attention.output_gate; }},
     Missing{"executor-block", "a block without a norm before its MLP is not executed",
             "choose a model with parallel branches or two norms in a layer",
             [](const Scenario& s) { return s.model.norms_per_layer < 2 && !s.model.parallel_residual; }},

@@ -54,6 +54,7 @@ void shrink_rotary(ModelSpec& m) {
 
 void shrink_attention(ModelSpec& m, const Layout& l) {
   costmodel::AttentionSpec& a = m.attention;
+  if (a.heads == 0) return;  // no layer attends
   const std::int64_t group = a.heads / a.kv_heads;
   const std::int64_t per_rank =
       l.cp > 1 && l.context == costmodel::ContextKind::AllToAll ? l.cp : 1;  // heads that Ulysses deals out

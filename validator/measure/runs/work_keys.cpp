@@ -18,6 +18,7 @@ std::optional<WorkKind> work_kind_of(OpKind kind) {
     case OpKind::Attention:
       return WorkKind::Attention;
     case OpKind::MemoryBound:
+    case OpKind::Scan:
       return WorkKind::MemoryBound;
     case OpKind::Collective:
       return WorkKind::Message;
