@@ -253,6 +253,8 @@ QWidget* SearchPage::makePlans() {
   table_->horizontalHeader()->moveSection(kRecompute, kAfterRisk + 1);
   constexpr int kClosedForm = 13, kAfterStep = 3;
   table_->horizontalHeader()->moveSection(kClosedForm, kAfterStep);
+  constexpr int kLeastPlans = 48;
+  table_->setMinimumHeight(kLeastPlans);
   table_->sortByColumn(0, Qt::AscendingOrder);
   table_->resizeColumnsToContents();
   addTableTools(*table_, "plans");
@@ -298,7 +300,7 @@ QWidget* SearchPage::makeResults() {
   rejected_->resizeColumnsToContents();
   addTableTools(*rejected_, "rejections");
   // With large letters on a low screen, what is said above needs the room.
-  constexpr int kLeast = 56;
+  constexpr int kLeast = 24;
   for (QWidget* part : {static_cast<QWidget*>(scatter_), static_cast<QWidget*>(rejected_)})
     part->setMinimumHeight(kLeast);
   auto* lower = new QSplitter{this};
