@@ -133,6 +133,7 @@ VerdictBar::VerdictBar(ScenarioDocument& document, QWidget* parent) : QFrame{par
   badge_ = new QLabel{this};
   badge_->setObjectName("badge");
   badge_->setAlignment(Qt::AlignCenter);
+  badge_->setWordWrap(true);  // "At risk:" and the chance, where a line is too long for a small screen
   badge_->setMargin(6);
   line->addWidget(badge_);
   memory_ =
@@ -262,7 +263,7 @@ void VerdictBar::showVerdict(const Evaluation& e) {
   const bool changed = badge_->text() != verdict.badge;
   badge_->setText(verdict.badge);
   constexpr int kUsualBadge = 118;  // short words do not move what stands beside them
-  badge_->setMinimumWidth(std::max(kUsualBadge, badge_->sizeHint().width()));
+  badge_->setMinimumWidth(std::max(kUsualBadge, badge_->minimumSizeHint().width()));
   badge_->setAccessibleName(verdict.badge);
   badge_->setAccessibleDescription(verdict.reason);
   if (changed) {

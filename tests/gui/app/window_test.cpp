@@ -705,6 +705,13 @@ class WindowTest : public WindowFixture {
       window_->resize(1024, 700);
       QTest::qWait(20);
       const QSize least = window_->minimumSizeHint();
+      if (least.width() > 1024) {
+        for (const QWidget* part : window_->findChildren<QWidget*>()) {
+          if (part->isVisible() && part->minimumSizeHint().width() > 150)
+            qWarning("%s %s: %d", part->metaObject()->className(), qPrintable(part->objectName()),
+                     part->minimumSizeHint().width());
+        }
+      }
       QVERIFY2(least.width() <= 1024 && least.height() <= 700,
                qPrintable(QString{"page %1: %2 x %3"}.arg(page).arg(least.width()).arg(least.height())));
       for (const QPushButton* button : window_->findChildren<QPushButton*>()) {
