@@ -18,6 +18,14 @@ inline constexpr FrameworkWord<costmodel::DType> kTorchTypes[] = {{costmodel::DT
                                                                   {costmodel::DType::Fp16, "float16"},
                                                                   {costmodel::DType::Fp32, "float32"}};
 
+/// Of main gradients. A profile's type of 16 bits is that of the computation.
+[[nodiscard]] inline costmodel::DType gradient_dtype(const costmodel::Scenario& s) {
+  using costmodel::bits_per_element, costmodel::DType;
+  const DType type = s.recipe.gradient_dtype.value_or(s.framework.gradient_dtype);
+  const DType computed = costmodel::activation_dtype(s.recipe.precision);
+  return bits_per_element(type) == 16 && bits_per_element(computed) == 16 ? computed : type;
+}
+
 [[nodiscard]] inline bool offloads(const costmodel::Scenario& s, costmodel::OffloadTarget target) {
   return (s.recipe.offload & target) != 0;
 }

@@ -26,13 +26,6 @@ using R = LaunchReading&;
 
 // --- the step ---
 
-/// A profile's type of 16 bits is that of the computation.
-DType gradient_dtype(S s) {
-  const DType type = s.recipe.gradient_dtype.value_or(s.framework.gradient_dtype);
-  const DType computed = costmodel::activation_dtype(s.recipe.precision);
-  return costmodel::bits_per_element(type) == 16 && costmodel::bits_per_element(computed) == 16 ? computed
-                                                                                                : type;
-}
 constexpr FrameworkWord<DType> kMomentTypes[] = {
     {DType::Fp32, "fp32"}, {DType::Bf16, "bf16"}, {DType::Fp16, "fp16"}, {DType::Fp8, "fp8"}};
 JsonValue moment_type(S s) {

@@ -1,4 +1,5 @@
 #pragma once
+#include "presets/launch/launch_readers.h"
 #include "presets/launch/launch_reading.h"
 
 namespace hexaplan::presets {
@@ -9,10 +10,10 @@ namespace hexaplan::presets {
   using costmodel::Precision;
   return reading.brain ? Precision::Bf16 : reading.half ? Precision::Fp16 : Precision::Fp32;
 }
-/// The type of gradients where it is another than the profile's.
+/// The type of gradients where it is another than the profile's. Precondition: the precision is settled.
 inline void take_gradient_type(LaunchReading& reading, costmodel::DType type) {
   reading.plan.recipe.gradient_dtype.reset();
-  if (type != reading.plan.framework.gradient_dtype) reading.plan.recipe.gradient_dtype = type;
+  if (type != gradient_dtype(reading.plan)) reading.plan.recipe.gradient_dtype = type;
 }
 /// What follows from other dimensions where a file leaves it out.
 void settle_dimensions(LaunchReading& reading);

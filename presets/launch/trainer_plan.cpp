@@ -14,6 +14,7 @@
 #include "costmodel/step/execution.h"
 #include "presets/frameworks/framework_preset.h"
 #include "presets/launch/launch_readers.h"
+#include "presets/launch/launch_settle.h"
 #include "presets/launch/launch_words.h"
 #include "presets/scenario/scenario_request.h"
 
@@ -189,7 +190,7 @@ void settle_trainer(R r) {
   if (t.checkpoints.value_or(false)) recipe.recompute.mode = RecomputeMode::Full;
   if (t.chunked_loss) recipe.cross_entropy = costmodel::CrossEntropy::Chunked;
   settle_profile(r);
-  if (recipe.gradient_dtype == r.plan.framework.gradient_dtype) recipe.gradient_dtype.reset();
+  if (recipe.gradient_dtype) take_gradient_type(r, *recipe.gradient_dtype);
   settle_adapters(r);
 }
 

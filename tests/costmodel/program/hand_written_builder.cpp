@@ -56,7 +56,9 @@ void OperationBuilder::grouped(std::string_view name, std::int64_t tokens, std::
                                std::int64_t inputs, std::int64_t outputs) {
   if (tokens <= 0 || experts <= 0) return;
   quantize(tokens, inputs, outputs, experts);
-  gemms(name, OpKind::GroupedGemm, {std::max<std::int64_t>(1, tokens / experts), outputs, inputs, experts});
+  const Flops of_all_tokens{2.0 * static_cast<double>(tokens) * static_cast<double>(outputs * inputs)};
+  gemms(name, OpKind::GroupedGemm, {(tokens + experts - 1) / experts, outputs, inputs, experts},
+        of_all_tokens);
 }
 
 void OperationBuilder::elementwise(std::string_view name, Elementwise step, double elements) {
@@ -179,9 +181,13 @@ void OperationBuilder::quantize(std::int64_t tokens, std::int64_t inputs, std::i
 }
 
 void OperationBuilder::gemms(std::string_view name, OpKind kind, GemmShape shape) {
+  gemms(name, kind, shape, shape.flops());
+}
+
+void OperationBuilder::gemms(std::string_view name, OpKind kind, GemmShape shape, Flops flops) {
   Operation op{.name = name, .kind = kind, .precision = sc_.recipe.precision, .gemm = shape, .formula = "T1"};
   op.gemm.alignment = alignment_of(shape.n, shape.k);
-  op.flops = shape.flops();
+  op.flops = flops;
   op.kernels = sc_.framework.gemm_kernels_forward;
   op.rerun = reruns(1) || reruns_as_matmul();
   out_.push_back(op);

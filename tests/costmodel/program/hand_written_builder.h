@@ -70,6 +70,7 @@ class OperationBuilder {
                     double backward_elements);
   void quantize(std::int64_t tokens, std::int64_t inputs, std::int64_t outputs, std::int64_t experts);
   void gemms(std::string_view name, OpKind kind, GemmShape shape);
+  void gemms(std::string_view name, OpKind kind, GemmShape shape, Flops flops);
   void accumulate_gradient(const GemmShape& shape);
   void flash(bool windowed);
   void merge_ring_pieces(double merges);

