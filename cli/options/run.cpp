@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMostSteps = 1'000'000;
 constexpr int kMostGivenRanks = 1 << 20;
-constexpr int kMostThreads = 1024;
+constexpr int kMostThreadsOfRank = 1024;
 
 struct RunWords {
   std::string steps, warm_up, save_every, weights_type, memory_limit, seed, solo_rank, gpus, threads;
@@ -138,7 +138,7 @@ Command checked_run(RunWords words) {
     options.solo_rank = whole_number(words.solo_rank, "--solo-rank", kMostGivenRanks);
   if (!words.gpus.empty()) options.gpus = whole_number(words.gpus, "--gpus", kMostGivenRanks);
   if (!words.threads.empty()) {
-    options.threads = whole_number(words.threads, "--threads", kMostThreads);
+    options.threads = whole_number(words.threads, "--threads", kMostThreadsOfRank);
     if (options.threads == 0) throw UsageError{"--threads: got 0, expected at least 1"};
   }
   return options;

@@ -62,7 +62,7 @@ void read_count(const ValueReader& value, PostWords& words) {
   words.*member = whole(value, most, "8", costmodel::parse_count);
 }
 template <auto member>
-JsonValue write_number(const PostWords& words) {
+JsonValue write_words_number(const PostWords& words) {
   return words.*member ? JsonValue{*(words.*member)} : JsonValue{};
 }
 
@@ -150,34 +150,34 @@ constexpr PostTrainingField kPostTrainingFields[] = {
      "grpo (no critic), ppo (critic, reward model), dpo (pairs, nothing is generated). Default: grpo",
      read_word<&PostWords::algorithm, kAlgorithms>, write_word<&PostWords::algorithm, kAlgorithms>},
     {"prompts", "--prompts", "N", "", "Prompts per step (dpo: pairs of answers). Default: 128",
-     read_count<&PostWords::prompts, kMostSequencesOfBatch>, write_number<&PostWords::prompts>},
+     read_count<&PostWords::prompts, kMostSequencesOfBatch>, write_words_number<&PostWords::prompts>},
     {"responses", "--responses", "N", "", "Responses per prompt. Default: 8, ppo: 1",
-     read_count<&PostWords::responses, kMostSteps>, write_number<&PostWords::responses>},
+     read_count<&PostWords::responses, kMostSteps>, write_words_number<&PostWords::responses>},
     {"prompt_tokens", "--prompt-tokens", "TOKENS", "", "Mean length of a prompt. Default: 512",
-     read_length<&PostWords::prompt_tokens>, write_number<&PostWords::prompt_tokens>},
+     read_length<&PostWords::prompt_tokens>, write_words_number<&PostWords::prompt_tokens>},
     {"longest_prompt", "--longest-prompt", "TOKENS", "", "Longest prompt. Default: the mean",
-     read_length<&PostWords::longest_prompt>, write_number<&PostWords::longest_prompt>},
+     read_length<&PostWords::longest_prompt>, write_words_number<&PostWords::longest_prompt>},
     {"response_tokens", "--response-tokens", "TOKENS", "", "Mean length of a response. Default: 1024",
-     read_length<&PostWords::response_tokens>, write_number<&PostWords::response_tokens>},
+     read_length<&PostWords::response_tokens>, write_words_number<&PostWords::response_tokens>},
     {"longest_response", "--longest-response", "TOKENS", "",
      "Longest response, which generation waits for. Default: the mean",
-     read_length<&PostWords::longest_response>, write_number<&PostWords::longest_response>},
+     read_length<&PostWords::longest_response>, write_words_number<&PostWords::longest_response>},
     {"mini_batches", "--mini-batches", "N", "", "Optimizer steps per pass over the responses. Default: 1",
-     read_count<&PostWords::mini_batches, kMostSteps>, write_number<&PostWords::mini_batches>},
+     read_count<&PostWords::mini_batches, kMostSteps>, write_words_number<&PostWords::mini_batches>},
     {"epochs", "--epochs", "N", "", "Passes over the responses. Default: 1",
-     read_count<&PostWords::epochs, kMostSteps>, write_number<&PostWords::epochs>},
+     read_count<&PostWords::epochs, kMostSteps>, write_words_number<&PostWords::epochs>},
     {"packed", "--packed", "BOOL", "true false",
      "Sequences of a pass fill its tokens (false: each is padded to the longest). Default: true",
-     read_answer<&PostWords::packed>, write_number<&PostWords::packed>},
+     read_answer<&PostWords::packed>, write_words_number<&PostWords::packed>},
     {"score_micro_batch", "--score-micro-batch", "N", "",
      "Longest sequences per pass without backward. Default: --micro-batch",
      read_count<&PostWords::score_micro_batch, kMostSequencesOfBatch>,
-     write_number<&PostWords::score_micro_batch>},
+     write_words_number<&PostWords::score_micro_batch>},
     {"old_log_probs", "--old-log-probs", "BOOL", "true false",
      "The trainer computes log-probabilities before it changes weights. Default: true",
-     read_answer<&PostWords::old_log_probs>, write_number<&PostWords::old_log_probs>},
+     read_answer<&PostWords::old_log_probs>, write_words_number<&PostWords::old_log_probs>},
     {"engine_tp", "--engine-tp", "N", "", "Tensor-parallel GPUs of one rollout engine. Default: 1",
-     read_count<&PostWords::engine_tp, kMostSteps>, write_number<&PostWords::engine_tp>},
+     read_count<&PostWords::engine_tp, kMostSteps>, write_words_number<&PostWords::engine_tp>},
     {"engine_weights", "--engine-weights", "TYPE", "bf16 fp16 fp8", "Type of its weights. Default: bf16",
      read_word<&PostWords::engine_weights, kWeightTypes>,
      write_word<&PostWords::engine_weights, kWeightTypes>},
@@ -186,16 +186,16 @@ constexpr PostTrainingField kPostTrainingFields[] = {
     {"engine_memory", "--engine-memory", "SHARE", "",
      "Of a GPU's memory for weights, activations and cache (vLLM's gpu_memory_utilization). Default: what is "
      "left, at most 0.9",
-     read_share, write_number<&PostWords::engine_memory>},
+     read_share, write_words_number<&PostWords::engine_memory>},
     {"engine_sequences", "--engine-sequences", "N", "",
      "Responses that one engine decodes together (max_num_seqs). Default: 256",
-     read_count<&PostWords::engine_sequences, kMostGpusOfPool>, write_number<&PostWords::engine_sequences>},
+     read_count<&PostWords::engine_sequences, kMostGpusOfPool>, write_words_number<&PostWords::engine_sequences>},
     {"engine_batched_tokens", "--engine-batched-tokens", "TOKENS", "",
      "Tokens of one prefill (max_num_batched_tokens). Default: 8192",
-     read_length<&PostWords::engine_batched_tokens>, write_number<&PostWords::engine_batched_tokens>},
+     read_length<&PostWords::engine_batched_tokens>, write_words_number<&PostWords::engine_batched_tokens>},
     {"prefix_caching", "--prefix-caching", "BOOL", "true false",
      "Responses share their prompt's cache. Default: true", read_answer<&PostWords::prefix_caching>,
-     write_number<&PostWords::prefix_caching>},
+     write_words_number<&PostWords::prefix_caching>},
     {"engine_sleep", "--engine-sleep", "LEVEL", "0 1 2",
      "While others work the engine keeps everything (0), its weights on the host (1), nothing (2). Default: "
      "2",
@@ -209,7 +209,7 @@ constexpr PostTrainingField kPostTrainingFields[] = {
      [](const PostWords& words) { return words.pools.empty() ? JsonValue{} : JsonValue{words.pools}; }},
     {"asynchronous", "--asynchronous", "BOOL", "true false",
      "The next batch is generated while this one is trained; needs a pool for the engine. Default: false",
-     read_answer<&PostWords::asynchronous>, write_number<&PostWords::asynchronous>},
+     read_answer<&PostWords::asynchronous>, write_words_number<&PostWords::asynchronous>},
 };
 
 constexpr ModelFlag kModelFlags[] = {

@@ -112,6 +112,8 @@ class MainWindow : public QMainWindow {
   void showBytesIn(ByteUnit unit);
   void showMessage(const QString& text, bool problem);
   void copyShareLink();
+  /// What another program has written in place of the open file.
+  void takeAgain(const QString& path, const FileContent& content);
   void fileChanged();
   bool mayDiscard();
   bool save();

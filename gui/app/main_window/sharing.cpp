@@ -207,6 +207,18 @@ bool MainWindow::exportLaunch(const QString& path, const presets::LaunchFormat& 
   return true;
 }
 
+void MainWindow::takeAgain(const QString& path, const FileContent& content) {
+  document_.rereadFiles();
+  if (const auto* scenario = std::get_if<presets::ScenarioRequest>(&content)) {
+    document_.change(*scenario, tr("Reloaded"));
+    document_.markSaved(path);
+  } else if (const auto* project = std::get_if<Project>(&content)) {
+    document_.reload(*project, path);
+  } else {
+    take(path, content);
+  }
+}
+
 void MainWindow::fileChanged() {
   const QString path = document_.path();
   const QString name = QFileInfo{path}.fileName();
@@ -217,17 +229,7 @@ void MainWindow::fileChanged() {
     return;
   }
   const auto reload = [this, path] {
-    readInBackground(this, path, [this, path](const FileContent& content) {
-      document_.rereadFiles();
-      if (const auto* scenario = std::get_if<presets::ScenarioRequest>(&content)) {
-        document_.change(*scenario, tr("Reloaded"));
-        document_.markSaved(path);
-      } else if (const auto* project = std::get_if<Project>(&content)) {
-        document_.reload(*project, path);
-      } else {
-        take(path, content);
-      }
-    });
+    readInBackground(this, path, [this, path](const FileContent& content) { takeAgain(path, content); });
   };
   message_->say(tr("Another program changed %1.").arg(name), false,
                 {{tr("&Reload"), reload}, {tr("&Keep mine"), keep}}, MessageBar::never);

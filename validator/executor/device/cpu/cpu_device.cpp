@@ -333,10 +333,12 @@ class CpuDevice : public Device {
     const In input = read(x);
     const Known all = input.known();
     // One number per piece of a matrix without gaps, per row of another, where it begins.
-    std::vector<double> sums(static_cast<std::size_t>(std::max(all.rows, all.rows * all.cols / kPiece + 1)));
+    std::vector<double> sums(
+        static_cast<std::size_t>(std::max(all.rows, all.rows * all.cols / kNumbersOfPiece + 1)));
     if (without_gaps(all)) {
-      in_pieces(team_, all.rows * all.cols, kPiece, [&](std::int64_t first, std::int64_t count) {
-        sums[static_cast<std::size_t>(first / kPiece)] = kernels_.sum_of_squares(run_of(all, first, count));
+      in_pieces(team_, all.rows * all.cols, kNumbersOfPiece, [&](std::int64_t first, std::int64_t count) {
+        sums[static_cast<std::size_t>(first / kNumbersOfPiece)] =
+            kernels_.sum_of_squares(run_of(all, first, count));
       });
     } else {
       rows(input, [&](std::int64_t first, std::int64_t count) {
@@ -499,25 +501,8 @@ class CpuDevice : public Device {
                               const View& dk, const View& dv) override {
     const View& sum = query_sum_of(block, dq);
     clear_overwritten(block, sum, dk, dv, [this](const View& part) { this->fill(part, 0); });
-    {
-      const In slopes = read(block.slopes);
-      const In queries = read(q), keys = read(k), values = read(v), gradient = read(d_o);
-      const In sums = read(lse), deltas = read(delta);
-      const InOut d_queries = updated(sum), d_keys = updated(dk), d_values = updated(dv);
-      each_key_head(widened(block, slopes), [&](const HeadsOf& part) {
-        const auto of_queries = [&](const auto& of, std::int64_t width) {
-          return part.queries(of.matrix(), width);
-        };
-        const auto of_keys = [&](const auto& of, std::int64_t width) {
-          return part.keys(of.matrix(), width);
-        };
-        kernels_.attention_backward(part.block, of_queries(queries, block.head_dim),
-                                    of_keys(keys, block.head_dim), of_keys(values, block.v_head_dim),
-                                    of_queries(gradient, block.v_head_dim), of_queries(sums, 1),
-                                    of_queries(deltas, 1), of_queries(d_queries, block.head_dim),
-                                    of_keys(d_keys, block.head_dim), of_keys(d_values, block.v_head_dim));
-      });
-    }
+    add_attention_gradients(block, {.q = q, .k = k, .v = v, .d_o = d_o, .lse = lse, .delta = delta},
+                            {.dq = sum, .dk = dk, .dv = dv});
     deliver_query_sum(block, dq, [this](const View& to, const View& from) { this->copy(to, from); });
   }
 
@@ -534,6 +519,32 @@ class CpuDevice : public Device {
   [[nodiscard]] Out written(const View& view) const { return {view, conversion_}; }
   [[nodiscard]] InOut updated(const View& view) const { return {view, conversion_}; }
   [[nodiscard]] Ids indices(const View& view) const { return {view, conversion_}; }
+
+  struct AttentionInputs {
+    const View &q, &k, &v, &d_o, &lse, &delta;
+  };
+  struct AttentionGradients {
+    const View &dq, &dk, &dv;
+  };
+  /// What is written in another type is there when this returns.
+  void add_attention_gradients(const AttentionBlock& block, const AttentionInputs& from,
+                               const AttentionGradients& to) {
+    const In slopes = read(block.slopes);
+    const In queries = read(from.q), keys = read(from.k), values = read(from.v), gradient = read(from.d_o);
+    const In sums = read(from.lse), deltas = read(from.delta);
+    const InOut d_queries = updated(to.dq), d_keys = updated(to.dk), d_values = updated(to.dv);
+    each_key_head(widened(block, slopes), [&](const HeadsOf& part) {
+      const auto of_queries = [&](const auto& of, std::int64_t width) {
+        return part.queries(of.matrix(), width);
+      };
+      const auto of_keys = [&](const auto& of, std::int64_t width) { return part.keys(of.matrix(), width); };
+      kernels_.attention_backward(part.block, of_queries(queries, block.head_dim),
+                                  of_keys(keys, block.head_dim), of_keys(values, block.v_head_dim),
+                                  of_queries(gradient, block.v_head_dim), of_queries(sums, 1),
+                                  of_queries(deltas, 1), of_queries(d_queries, block.head_dim),
+                                  of_keys(d_keys, block.head_dim), of_keys(d_values, block.v_head_dim));
+    });
+  }
 
   /// Calls run(first, count) for pieces of an operand's rows.
   template <class Run>
@@ -574,7 +585,7 @@ class CpuDevice : public Device {
     const InOut master = updated(u.master), direction = updated(u.direction);
     const kernels::UpdateRates<T> rates = kernels::rates_of<T>(u);
     const std::int64_t all = u.gradient.data != nullptr ? u.gradient.elements() : u.direction.elements();
-    in_pieces(team_, all, kPiece, [&](std::int64_t first, std::int64_t count) {
+    in_pieces(team_, all, kNumbersOfPiece, [&](std::int64_t first, std::int64_t count) {
       kernels_.update(rates, {.count = count,
                               .gradient = gradient.from(first),
                               .first_moment = first_moment.from(first),
@@ -584,12 +595,12 @@ class CpuDevice : public Device {
     });
   }
   void update_8bit(const OptimizerUpdate& u) {
-    static_assert(kPiece % costmodel::kMomentBlock == 0);
+    static_assert(kNumbersOfPiece % costmodel::kMomentBlock == 0);
     const In gradient = read(u.gradient);
     const InOut first_scale = updated(u.first_scale), second_scale = updated(u.second_scale);
     const InOut master = updated(u.master);
     const kernels::UpdateRates<T> rates = kernels::rates_of<T>(u);
-    in_pieces(team_, u.gradient.elements(), kPiece, [&](std::int64_t first, std::int64_t count) {
+    in_pieces(team_, u.gradient.elements(), kNumbersOfPiece, [&](std::int64_t first, std::int64_t count) {
       kernels_.update_8bit(rates, {.first = u.first + first,
                                    .count = count,
                                    .gradient = gradient.from(first),
@@ -614,7 +625,7 @@ class CpuDevice : public Device {
     std::deque<Read<Number>> operands;
     for (const View& part : parts) operands.emplace_back(part, conversion_);
     const Update<Number> sum{to, conversion_};
-    in_pieces(team_, to.elements(), kPiece, [&](std::int64_t first, std::int64_t count) {
+    in_pieces(team_, to.elements(), kNumbersOfPiece, [&](std::int64_t first, std::int64_t count) {
       std::vector<const Number*> from;
       for (const Read<Number>& operand : operands) from.push_back(operand.from(first));
       kernels::reduce_parts<Number>(from, reduction == Reduction::Max, count, sum.from(first));

@@ -12,7 +12,7 @@
 namespace hexaplan::validator {
 
 /// Numbers of a piece of what is read once: some ten microseconds of work.
-inline constexpr std::int64_t kPiece = std::int64_t{1} << 15;
+inline constexpr std::int64_t kNumbersOfPiece = std::int64_t{1} << 15;
 
 /// Calls run(first, count) for pieces of `count` things of which `at_once` make a piece.
 template <class Run>
@@ -24,14 +24,14 @@ void in_pieces(ThreadTeam& team, std::int64_t all, std::int64_t at_once, const R
 /// … of rows of `cols` numbers.
 template <class Run>
 void by_rows(ThreadTeam& team, std::int64_t rows, std::int64_t cols, const Run& run) {
-  in_pieces(team, rows, std::max<std::int64_t>(1, kPiece / std::max<std::int64_t>(1, cols)), run);
+  in_pieces(team, rows, std::max<std::int64_t>(1, kNumbersOfPiece / std::max<std::int64_t>(1, cols)), run);
 }
 
 /// … of columns of `rows` numbers, for sums over rows: whole cache lines.
 template <class Run>
 void by_columns(ThreadTeam& team, std::int64_t rows, std::int64_t cols, const Run& run) {
   constexpr std::int64_t kLines = 64;
-  const std::int64_t lines = kPiece / std::max<std::int64_t>(1, rows * kLines);
+  const std::int64_t lines = kNumbersOfPiece / std::max<std::int64_t>(1, rows * kLines);
   in_pieces(team, cols, kLines * std::max<std::int64_t>(1, lines), run);
 }
 
@@ -61,7 +61,7 @@ template <class Run, class First, class... More>
 void by_numbers(ThreadTeam& team, const Run& run, const First& first, const More&... more) {
   assert(((first.rows == more.rows && first.cols == more.cols) && ...));
   if (without_gaps(first, more...)) {
-    in_pieces(team, first.rows * first.cols, kPiece, [&](std::int64_t begin, std::int64_t count) {
+    in_pieces(team, first.rows * first.cols, kNumbersOfPiece, [&](std::int64_t begin, std::int64_t count) {
       run(run_of(first, begin, count), run_of(more, begin, count)...);
     });
   } else {

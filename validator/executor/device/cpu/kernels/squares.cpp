@@ -9,21 +9,25 @@ namespace hexaplan::validator::kernels {
 inline namespace HEXAPLAN_KERNEL_SET {
 
 /// Sums side by side, so that one addition does not wait for the one before: the same ones in every set.
+constexpr std::size_t kSquareSums = 16;
+
+template <class T>
+void add_squares(const T* row, std::int64_t cols, std::array<double, kSquareSums>& sums) {
+  constexpr auto kAtOnce = static_cast<std::int64_t>(kSquareSums);
+  std::int64_t c = 0;
+  for (; c + kAtOnce <= cols; c += kAtOnce) {
+    for (std::size_t i = 0; i < kSquareSums; ++i) {
+      const auto value = static_cast<double>(row[c + static_cast<std::int64_t>(i)]);
+      sums[i] += value * value;
+    }
+  }
+  for (; c < cols; ++c) sums[0] += static_cast<double>(row[c]) * static_cast<double>(row[c]);
+}
+
 template <class T>
 double sum_of_squares(Input<T> x) {
-  constexpr std::int64_t kSums = 16;
-  std::array<double, kSums> sums{};
-  for (std::int64_t r = 0; r < x.rows; ++r) {
-    const T* const row = x.row(r);
-    std::int64_t c = 0;
-    for (; c + kSums <= x.cols; c += kSums) {
-      for (std::int64_t i = 0; i < kSums; ++i) {
-        const auto value = static_cast<double>(row[c + i]);
-        sums[static_cast<std::size_t>(i)] += value * value;
-      }
-    }
-    for (; c < x.cols; ++c) sums[0] += static_cast<double>(row[c]) * static_cast<double>(row[c]);
-  }
+  std::array<double, kSquareSums> sums{};
+  for (std::int64_t r = 0; r < x.rows; ++r) add_squares(x.row(r), x.cols, sums);
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
