@@ -141,8 +141,9 @@ class UnitSearch {
     friend auto operator<=>(const ReplayKey&, const ReplayKey&) = default;  // NOLINT(modernize-use-nullptr)
   };
   /// What the time of a replayed order depends on within a grid of degrees: times of its micro-batches'
-  /// passes, and what of its stages runs again.
-  using SpanKey = std::tuple<const costmodel::LayerTotals*, std::uint16_t, costmodel::RecomputeMode, int>;
+  /// passes, how many there are, and what of its stages runs again.
+  using SpanKey =
+      std::tuple<const costmodel::LayerTotals*, std::int64_t, std::uint16_t, costmodel::RecomputeMode, int>;
   /// Memory and communication of parameters and gradients, by stage group.
   struct StatePart {
     std::vector<costmodel::MemoryLoad> loads;

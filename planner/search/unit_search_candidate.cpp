@@ -151,7 +151,8 @@ void UnitSearch::price_candidate(const ShardingChoice& shard) {
 /// Of the present stages: orders of ranks whose groups lie alike take the same time.
 Seconds UnitSearch::known_span() {
   const Recompute& recompute = sc_.recipe.recompute;
-  const auto [entry, made] = spans_.try_emplace({times_, candidate_.pipe, recompute.mode, recompute.layers});
+  const auto [entry, made] = spans_.try_emplace(
+      {times_, microbatches_per_step(sc_), candidate_.pipe, recompute.mode, recompute.layers});
   if (made) entry->second = replayed_span(sc_, *times_);
   return entry->second;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <numeric>
 
 namespace hexaplan::support {
 namespace {
@@ -26,7 +27,7 @@ double real(double low, double high) {
 AttentionSpec grouped_attention(std::int64_t heads) {
   AttentionSpec a;
   a.heads = heads;
-  a.kv_heads = chance(50) ? heads : std::max<std::int64_t>(1, heads / one_of<std::int64_t>({2, 4, 8}));
+  a.kv_heads = chance(50) ? heads : heads / std::gcd(heads, one_of<std::int64_t>({2, 4, 8}));
   a.head_dim = one_of<std::int64_t>({64, 96, 128, 256});
   a.v_head_dim = a.head_dim;
   a.qkv_bias = chance(30);

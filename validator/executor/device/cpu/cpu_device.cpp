@@ -627,6 +627,7 @@ class CpuDevice : public Device {
     const Update<Number> sum{to, conversion_};
     in_pieces(team_, to.elements(), kNumbersOfPiece, [&](std::int64_t first, std::int64_t count) {
       std::vector<const Number*> from;
+      from.reserve(operands.size());
       for (const Read<Number>& operand : operands) from.push_back(operand.from(first));
       kernels::reduce_parts<Number>(from, reduction == Reduction::Max, count, sum.from(first));
     });
