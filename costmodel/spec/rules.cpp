@@ -274,7 +274,8 @@ bool sequence_divides(const Scenario& sc, Reason* why) {
 
 bool heads_share_keys(const Scenario& sc, Reason* why) {
   const AttentionSpec& a = sc.model.attention;
-  if (a.kind != AttentionKind::Grouped || a.heads % a.kv_heads == 0) return true;
+  const bool grouped = a.kind == AttentionKind::Grouped && a.kv_heads > 0;  // none: states alone
+  if (!grouped || a.heads % a.kv_heads == 0) return true;
   return fails(why, [&] {
     return Reason{fmt::format("{} query heads do not share {} key-value heads evenly", a.heads, a.kv_heads),
                   "use a number of key-value heads that divides the heads"};
