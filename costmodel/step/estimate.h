@@ -39,7 +39,9 @@ struct StageMemory {
   /// add up to `device`.
   [[nodiscard]] constexpr MemoryBreakdown on_device() const {
     MemoryBreakdown kinds = at_peak;
-    kinds.cached += device - at_peak.total();
+    // One kind alone has a fraction of a byte, so that rounded kinds add up to the rounded sum.
+    kinds.overhead = Bytes{static_cast<double>(static_cast<std::int64_t>(at_peak.overhead.value()))};
+    kinds.cached += device - kinds.total();
     return kinds;
   }
 };
