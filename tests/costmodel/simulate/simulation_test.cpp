@@ -319,8 +319,7 @@ TEST(simulate_step, hands_over_in_pieces_what_it_would_keep_and_keeps_nothing) {
       }
       EXPECT_EQ(taken.stages[s].peak, kept.stages[s].peak);
       EXPECT_EQ(taken.stages[s].times.bubble, kept.stages[s].times.bubble);
-      EXPECT_TRUE(taken.stages[s].memory.empty() &&
-                  spans(taken, static_cast<int>(s), Stream::Compute).empty());
+      EXPECT_TRUE(taken.stages[s].memory.empty() && spans(taken, s, Stream::Compute).empty());
     }
   }
 }
