@@ -148,7 +148,9 @@ class UnitSearch {
   struct StatePart {
     std::vector<costmodel::MemoryLoad> loads;
     std::vector<costmodel::StageTransfers> transfers;
-    costmodel::Bytes least_peak;              // without any activation: a lower bound
+    /// Lower bounds: without any activation, and of replayed passes, which can consume or free what the
+    /// ledger has beside parameters and optimizer states.
+    costmodel::Bytes least_peak, least_replayed;
     std::vector<costmodel::Bytes> offloaded;  // empty unless something is
   };
   /// A sharding of the current LayoutChoice whose states alone fit.
@@ -188,7 +190,9 @@ class UnitSearch {
   [[nodiscard]] bool may_replay() const;
   [[nodiscard]] costmodel::Bytes peak_of(std::uint16_t sharding, const StatePart& states);
   [[nodiscard]] bool differing_chunks();
-  /// A bound from below on what peak_of replays.
+  /// A bound from below on peak_of, whatever is kept or recomputed.
+  [[nodiscard]] costmodel::Bytes least_peak(const StatePart& states) const;
+  /// … and on what it replays of the present stages.
   [[nodiscard]] costmodel::Bytes least_replayed_peak(const StatePart& states) const;
   [[nodiscard]] std::vector<WarmUp> make_warm_ups(const PipelineChoice& pipe, int microbatches) const;
   /// Nothing unless orders are replayed and their passes alone.

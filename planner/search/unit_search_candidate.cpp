@@ -56,9 +56,13 @@ bool UnitSearch::differing_chunks() {
   return entry->second;
 }
 
+Bytes UnitSearch::least_peak(const StatePart& states) const {
+  return may_replay() ? states.least_replayed : states.least_peak;
+}
+
 /// Of a stage that has run its warm-up, its layers alone.
 Bytes UnitSearch::least_replayed_peak(const StatePart& states) const {
-  Bytes peak = states.least_peak;
+  Bytes peak = states.least_replayed;
   if (least_live_.empty()) return peak;
   const Allocator allocator = allocator_of(sc_);
   for (std::size_t g = 0; g < least_live_.size(); ++g)

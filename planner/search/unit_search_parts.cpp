@@ -20,6 +20,16 @@ bool counts_microbatches(const Scenario& sc) {
   return is_quantized(sc.recipe.precision) || sc.framework.explicit_step;
 }
 
+/// Parameters and optimizer states, which no pass frees: what else the ledger has, a replay may hold less of.
+MemoryLoad resident_load(const Scenario& sc, const ParameterMemory& memory, const StagePlan& stage) {
+  MemoryLoad load;
+  memory.visit(sc, stage, [&](const TensorEntry& entry, double times) {
+    if (entry.kind == TensorKind::Parameter || entry.kind == TensorKind::OptimizerState)
+      load.add(entry, times);
+  });
+  return load;
+}
+
 }  // namespace
 
 std::size_t UnitSearch::PassKeyHash::operator()(const PassKey& key) const {
@@ -125,6 +135,9 @@ UnitSearch::StatePart UnitSearch::make_state_part(const PipelineChoice& pipe, st
     MemoryLoad load = memory.load(sc_, group.plan);
     load += outside;
     part.least_peak = larger(part.least_peak, device_peak(load, {}, allocator).needed);
+    MemoryLoad resident = resident_load(sc_, memory, group.plan);
+    resident += outside;
+    part.least_replayed = larger(part.least_replayed, device_peak(resident, {}, allocator).needed);
     part.loads.push_back(load);
     if (sc_.recipe.offload != 0) part.offloaded.push_back(memory.offloaded(group.plan));
     part.transfers.push_back(price_transfers(sc_, hardware_.calibration, pricer, *counts, group.plan));

@@ -24,7 +24,7 @@ namespace {
 using namespace costmodel;
 
 constexpr double kRounding = 1e-12;
-constexpr std::uint64_t kProblems = 700;
+constexpr std::uint64_t kProblems = 790;
 
 double relative(double a, double b) {
   return std::abs(a - b) / std::max(std::abs(a), std::abs(b));
@@ -250,7 +250,7 @@ TEST(exact_search, agrees_with_pricing_every_candidate) {
     with_plans += ranking.plans.empty() ? 0 : 1;
   }
   // The problems are worth asking.
-  EXPECT_GT(candidates, 14500);
+  EXPECT_GT(candidates, 15000);
   EXPECT_GT(pruned, 1000);
   EXPECT_GT(with_plans, 50);
 }
