@@ -42,9 +42,7 @@ constexpr Degree kDegrees[] = {
     {"etp", "etp", 1, kMaxDegree, [](LayoutRequest& r, int n) { r.layout.etp = n; }},
     {"zero", "zero", 0, 3, [](LayoutRequest& r, int n) { r.layout.sharding.stage = n; }},
     {"hsdp", "zero", 1, kMaxDegree,
-     [](LayoutRequest& r, int n) {
-       r.layout.sharding.stage = 3, r.layout.sharding.group = n, r.fsdp = true;
-     }},
+     [](LayoutRequest& r, int n) { r.layout.sharding.stage = 3, r.layout.sharding.group = n; }},
     {"shard", "shard", 1, kMaxDegree, [](LayoutRequest& r, int n) { r.layout.sharding.group = n; }},
     {"hpz", "hpz", 1, kMaxDegree, [](LayoutRequest& r, int n) { r.layout.sharding.hpz = n; }},
 };

@@ -12,11 +12,15 @@ namespace hexaplan::presets {
 struct LayoutRequest {
   costmodel::Layout layout;
   bool dp_given = false;
-  /// Sharding was called fsdp or hsdp: where a trainer shards with one of two engines, it says which. The
-  /// layout is the same.
+  /// zero3 was called fsdp: where a trainer shards with one of two engines, it says which.
   bool fsdp = false;
+  /// Groups within the world are FSDP's hybrid sharding.
+  [[nodiscard]] bool by_fsdp() const {
+    return layout.sharding.stage == 3 && (fsdp || layout.sharding.group > 0);
+  }
+  /// The word moves the profile as by_fsdp says it.
   friend bool operator==(const LayoutRequest& a, const LayoutRequest& b) {
-    return a.layout == b.layout && a.dp_given == b.dp_given;
+    return a.layout == b.layout && a.dp_given == b.dp_given && a.by_fsdp() == b.by_fsdp();
   }
 };
 

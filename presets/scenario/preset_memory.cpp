@@ -1,5 +1,7 @@
 #include "presets/scenario/preset_memory.h"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -60,9 +62,11 @@ ResolvedScenario PresetMemory::resolve(const ScenarioRequest& request) {
       remembered(models_, memory_key(request.model), [&] { return look_up_model(request.model); });
   const auto cluster =
       remembered(clusters_, memory_key(request.cluster), [&] { return look_up_cluster(request.cluster); });
-  const std::string profile = framework_of(request);
+  const bool sharded = request.layout.layout.sharding.stage > 0;
+  const std::string_view by = !sharded ? "" : request.layout.by_fsdp() ? " by fsdp" : " by zero";
   const auto framework =
-      remembered(frameworks_, memory_key("profile " + profile), [&] { return look_up_framework(profile); });
+      remembered(frameworks_, memory_key(fmt::format("profile {}{}", request.framework, by)),
+                 [&] { return look_up_framework(framework_of(request)); });
   return presets::resolve(request, *model, *cluster, *framework);
 }
 

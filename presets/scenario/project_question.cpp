@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kProjectFamily = "hexaplan/project/";
 
-std::string_view family_of_schema(const JsonDocument& document) {
+std::string_view schema_of(const JsonDocument& document) {
   const JsonValue* schema = document.root.find("schema");
   const auto* name = schema == nullptr ? nullptr : schema->get_if<std::string>();
   return name == nullptr ? std::string_view{} : std::string_view{*name};
@@ -19,11 +19,11 @@ std::string_view family_of_schema(const JsonDocument& document) {
 }  // namespace
 
 bool is_project(const JsonDocument& document) {
-  return family_of_schema(document).starts_with(kProjectFamily);
+  return schema_of(document).starts_with(kProjectFamily);
 }
 
 void check_project_version(const JsonDocument& document) {
-  const std::string_view schema = family_of_schema(document);
+  const std::string_view schema = schema_of(document);
   if (schema == kProjectSchema) return;
   throw InputError({.file = document.file,
                     .field = "/schema",

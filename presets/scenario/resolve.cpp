@@ -139,8 +139,8 @@ costmodel::FrameworkProfile look_up_framework(const std::string& name) {
 
 std::string framework_of(const ScenarioRequest& request) {
   if (request.framework.empty() || request.layout.layout.sharding.stage == 0) return request.framework;
-  const std::string by_layout =
-      preset_where_sharded(PresetKind::Framework, request.framework, request.layout.fsdp ? "fsdp" : "zero");
+  const std::string by_layout = preset_where_sharded(PresetKind::Framework, request.framework,
+                                                     request.layout.by_fsdp() ? "fsdp" : "zero");
   return by_layout.empty() ? request.framework : by_layout;
 }
 
