@@ -109,6 +109,12 @@ std::vector<Alias> aliases_in(const fs::path& folder) {
 
 /// What `wanted` (folded) stands for in `folder`; without a name where there is nothing.
 Alias resolve(const fs::path& folder, const std::string& wanted) {
+  // A name as its file has it needs no look at the others.
+  const std::string own = wanted + ".json";
+  const bool is_index = std::ranges::find(kIndexFiles, own) != std::end(kIndexFiles);
+  std::error_code ignored;
+  if (!is_index && wanted.find('/') == std::string::npos && fs::exists(folder / own, ignored))
+    return {.alias = {}, .name = wanted, .note = {}, .sharded = {}};
   const std::vector<std::string> names = names_in(folder);
   const auto same = [&](const std::string& name) { return folded(name) == wanted; };
   if (const auto found = std::find_if(names.begin(), names.end(), same); found != names.end()) {

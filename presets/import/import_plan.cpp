@@ -499,8 +499,8 @@ ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view 
     reading.gpus_per_node = reading.gpus / reading.nodes;
   plan.request.cluster = settle_cluster(cluster, reading);
   if (!reading.says_model) {
-    reading.named_layers = layers_of_named_model(reading);
-    reading.named_hidden = hidden_of_named_model(reading);
+    if (const auto named = named_model(reading))
+      reading.named_layers = named->layers, reading.named_hidden = named->hidden;
   }
   reading = settled(reading, launcher, cluster);
   plan.gpus = reading.gpus;

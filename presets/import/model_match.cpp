@@ -217,14 +217,9 @@ std::optional<std::string> named_preset(const LaunchReading& reading) {
 
 }  // namespace
 
-std::int64_t layers_of_named_model(const LaunchReading& reading) {
+std::optional<costmodel::ModelSpec> named_model(const LaunchReading& reading) {
   const auto preset = named_preset(reading);
-  return preset ? find_model(*preset).layers : 0;
-}
-
-std::int64_t hidden_of_named_model(const LaunchReading& reading) {
-  const auto preset = named_preset(reading);
-  return preset ? find_model(*preset).hidden : 0;
+  return preset ? std::optional{find_model(*preset)} : std::nullopt;
 }
 
 JsonValue model_of_reading(const LaunchReading& reading, Launcher launcher, std::vector<std::string>& notes) {

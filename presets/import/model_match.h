@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "costmodel/spec/model_spec.h"
 #include "presets/json/json_value.h"
 #include "presets/launch/launch_reading.h"
 
@@ -12,11 +13,8 @@ namespace hexaplan::presets {
 /// The preset that a hub's name means: "meta-llama/Llama-3.1-8B-Instruct" is llama-3.1-8b.
 [[nodiscard]] std::optional<std::string> preset_of_hub_name(std::string_view name);
 
-/// Layers of the model that the files name; 0 where no preset is called so.
-[[nodiscard]] std::int64_t layers_of_named_model(const LaunchReading& reading);
-
-/// … and its hidden size.
-[[nodiscard]] std::int64_t hidden_of_named_model(const LaunchReading& reading);
+/// The preset that the files name their model by; nothing where none is called so.
+[[nodiscard]] std::optional<costmodel::ModelSpec> named_model(const LaunchReading& reading);
 
 /// The model of a reading as a scenario names it: a preset that is the same in everything the framework's
 /// file can say; else one that has the same memory and time, with what differs in `notes`; else its

@@ -113,15 +113,16 @@ std::optional<fs::path> cached_config(std::string_view hub_name) {
 }
 
 std::optional<fs::path> preset_with_config_of(std::string_view hub_name) {
+  if (hub_name.find('/') == std::string_view::npos) return std::nullopt;
   const std::map<std::string, fs::path> presets = presets_by_hub_name();
   const auto found = presets.find(lower(hub_name));
   return found == presets.end() ? std::nullopt : std::optional{found->second};
 }
 
 fs::path find_hub_model(std::string_view hub_name) {
-  const std::map<std::string, fs::path> presets = presets_by_hub_name();
-  if (const auto found = presets.find(lower(hub_name)); found != presets.end()) return found->second;
+  if (const auto preset = preset_with_config_of(hub_name)) return *preset;
   if (const std::optional<fs::path> cached = cached_config(hub_name)) return *cached;
+  const std::map<std::string, fs::path> presets = presets_by_hub_name();
   // By the whole name, or by the model's alone: somebody else's copy of it.
   const auto last = [](std::string_view name) { return std::string{name.substr(name.find('/') + 1)}; };
   std::vector<std::string> names, models;
