@@ -445,13 +445,13 @@ class Execution {
           "mean nothing, while sizes, order and counts are those of the whole job",
           options_.solo_rank, scenario.layout.world_size()));
     }
-    run_threads_ = run.host_threads = threads();
+    run.host_threads = threads();
     run.memory_limit = options_.memory_limit;
     run.keep_timeline = options_.timeline;
     const validator::Element element = validator::element_named(result_.question.dtype).value();
-    run.make_device = [this, element](int rank) {
+    run.make_device = [this, element, count = run.host_threads](int rank) {
       return validator::make_device(options_.device, element,
-                                    {.gpu = backend_->gpu_of(rank), .threads = run_threads_});
+                                    {.gpu = backend_->gpu_of(rank), .threads = count});
     };
     if (!options_.token_file.empty()) run.tokens = read_tokens(options_, scenario);
     if (!options_.load.empty()) {
@@ -517,7 +517,6 @@ class Execution {
   std::unique_ptr<validator::CheckpointReader> checkpoint_;
   std::unique_ptr<WeightFiles> weights_;
   ExecutionResult result_;
-  int run_threads_ = 1;
   std::atomic<bool> fails_{false}, speaks_{true};
   std::atomic<int> signal_{0};  // that asked for a checkpoint and the end
 };

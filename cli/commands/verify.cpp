@@ -128,13 +128,13 @@ bool VerifyReport::equal() const {
 VerifyReport run_verify(const VerifyOptions& options, bool progress) {
   VerifyReport report{
       .seed = options.seed, .rejected = {}, .changes = {}, .layouts = {}, .recorded = {}, .coverage = {}};
-  static_cast<void>(ready_device(kHostDevice));
   const Scenario asked = ask_for_execution(options);
   const std::vector<Scenario> scenarios = scenarios_of(asked, options, report);
   if (options.coverage) {
     report.coverage = coverage_of(scenarios);
     return report;
   }
+  static_cast<void>(ready_device(kHostDevice));
   validator::VerifyOptions how{.seed = static_cast<std::uint64_t>(options.seed)};
   how.make_device = [](int /*rank*/) { return validator::make_cpu_device(validator::Element::F64); };
   validator::ThreadRanks ranks;
