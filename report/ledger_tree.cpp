@@ -16,11 +16,10 @@ using costmodel::TensorEntry;
 std::string layer_class_name(int index) {
   if (index == costmodel::kMtpClass) return "multi-token-prediction modules";
   const costmodel::LayerClass layer = costmodel::own_class_at(index);
-  constexpr std::string_view kMixers[] = {"attention", "recurrent"};
   std::string name = layer.moe ? "expert layers" : layer.recurrent ? "recurrent layers" : "layers";
   if (layer.branches == costmodel::Branches::Mlp) name = layer.moe ? "experts alone" : "MLPs alone";
   if (layer.branches == costmodel::Branches::Mixer)
-    name = std::string{kMixers[layer.recurrent ? 1 : 0]} + " alone";
+    name = layer.recurrent ? "recurrent mixers alone" : "attention alone";
   if (layer.recurrent && layer.moe) name = "recurrent layers with experts";
   if (layer.windowed) name += ", sliding window";
   if (layer.unrotated) name += ", without positions";

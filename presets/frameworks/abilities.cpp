@@ -28,7 +28,16 @@ template <class E, std::size_t N>
 JsonArray names_of_bits(unsigned bits, int count, const Named<E> (&table)[N]) {
   JsonArray names;
   for (int i = 0; i < count; ++i) {
-    if ((bits >> i & 1U) != 0) names.emplace_back(name_in(table, static_cast<E>(i)));
+    if (costmodel::has_bit(bits, i)) names.emplace_back(name_in(table, static_cast<E>(i)));
+  }
+  return names;
+}
+/// In the order of a table in which everything has one name.
+template <class E, std::size_t N>
+JsonArray names_of_bits(unsigned bits, const Named<E> (&table)[N]) {
+  JsonArray names;
+  for (const auto& row : table) {
+    if (costmodel::has_bit(bits, row.value)) names.emplace_back(row.name);
   }
   return names;
 }
@@ -49,7 +58,7 @@ void read_stages(ObjectReader& reader, std::string_view key, std::uint8_t& bits)
 JsonArray stages_of(std::uint8_t bits) {
   JsonArray stages;
   for (int stage = 0; stage <= 3; ++stage) {
-    if ((bits >> stage & 1) != 0) stages.emplace_back(stage);
+    if (costmodel::has_bit(bits, stage)) stages.emplace_back(stage);
   }
   return stages;
 }
@@ -68,14 +77,6 @@ constexpr Named<costmodel::RecurrentKind> kRecurrentNames[] = {
     {"short_convolution", costmodel::RecurrentKind::ShortConvolution},
 };
 
-JsonArray recurrent_names(unsigned bits) {
-  JsonArray names;
-  for (const auto& row : kRecurrentNames) {
-    if (costmodel::has_bit(bits, row.value)) names.emplace_back(row.name);
-  }
-  return names;
-}
-
 /// Lists of module names: [["moe_act"], ["mla_up_proj", "layernorm"]].
 void read_module_sets(ObjectReader& reader, std::string_view key, std::vector<std::uint16_t>& sets) {
   const auto list = reader.optional(key);
@@ -88,14 +89,6 @@ void read_module_sets(ObjectReader& reader, std::string_view key, std::vector<st
     if (modules == 0) throw names.error("at least one module; nothing is the kind none");
     sets.push_back(modules);
   }
-}
-
-JsonArray names_of_modes(unsigned bits) {
-  JsonArray names;
-  for (const auto& row : kModeNames) {
-    if (costmodel::has_bit(bits, row.value)) names.emplace_back(row.name);
-  }
-  return names;
 }
 
 JsonArray names_of_sets(const std::vector<std::uint16_t>& sets) {
@@ -157,10 +150,10 @@ JsonValue to_json(const FrameworkAbilities& a) {
       {"sequence", a.sequence},
       {"experts", a.experts},
       {"mtp", a.mtp},
-      {"recurrent", recurrent_names(a.recurrent)},
+      {"recurrent", names_of_bits(a.recurrent, kRecurrentNames)},
       {"unequal_stages", a.unequal_stages},
       {"recompute_per_stage", a.recompute_per_stage},
-      {"recompute", names_of_modes(a.recompute)},
+      {"recompute", names_of_bits(a.recompute, kModeNames)},
       {"recompute_modules", names_of_sets(a.recompute_modules)},
       {"factored_shards", a.factored_shards},
       {"zero_sizes", a.zero_sizes},

@@ -308,7 +308,7 @@ JsonValue json_of_rules(std::span<const Named<E>> names, std::span<const RulePar
 JsonArray words_of_cases(std::uint16_t cases) {
   JsonArray words;
   for (const Named<costmodel::SavedCase>& word : saved_case_names()) {
-    if ((cases >> static_cast<unsigned>(word.value) & 1U) != 0) words.emplace_back(word.name);
+    if (costmodel::has_bit(cases, word.value)) words.emplace_back(word.name);
   }
   return words;
 }

@@ -622,9 +622,8 @@ constexpr Gap kGaps[] = {
 /// nanotron's Llama and Qwen2 (19f88fb src/nanotron/models/llama.py, qwen.py).
 bool is_llama_like(const costmodel::ModelSpec& m) {
   const costmodel::AttentionSpec& a = m.attention;
-  return !m.is_recurrent() && !m.single_branches && !a.output_gate &&
-         a.kind == costmodel::AttentionKind::Grouped && !a.qk_norm && !a.sinks && !a.output_bias &&
-         a.softcap == 0 && a.score_width == 0 && m.norm == costmodel::NormKind::Rms &&
+  return !is_hybrid(m) && a.kind == costmodel::AttentionKind::Grouped && !a.qk_norm && !a.sinks &&
+         !a.output_bias && a.softcap == 0 && a.score_width == 0 && m.norm == costmodel::NormKind::Rms &&
          m.norms_per_layer == 2 && !m.parallel_residual && m.positions == costmodel::PositionKind::Rotary &&
          m.rotary.share == 1 && m.mlp.gated && !m.mlp.bias &&
          m.mlp.activation == costmodel::Activation::Silu && !m.zero_centered_norm &&
@@ -659,12 +658,9 @@ constexpr Refusal kRefusals[] = {
      "nanotron has Llama and Qwen2; this model is neither",
      "export it for Megatron-LM (--framework megatron)"},
     // NVIDIA/Megatron-LM@d98e8a6 pretrain_hybrid.py and megatron/core/ssm/mamba_hybrid_layer_allocation.py.
-    {kCore,
-     [](S s) { return s.model.is_recurrent() || s.model.single_branches || s.model.attention.output_gate; },
-     "core-hybrid",
+    {kCore, [](S s) { return is_hybrid(s.model); }, "core-hybrid",
      "recurrent layers and gated attention have a training script and a pattern of layers of their own, "
-     "which "
-     "are not written",
+     "which are not written",
      "take degrees, batch and recomputation from the plan into the framework's own recipe of the model"},
     // core_v0.15.3 megatron/core/transformer/transformer_config.py, __post_init__.
     {kMegatron,

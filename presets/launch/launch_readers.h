@@ -18,6 +18,11 @@ inline constexpr FrameworkWord<costmodel::DType> kTorchTypes[] = {{costmodel::DT
                                                                   {costmodel::DType::Fp16, "float16"},
                                                                   {costmodel::DType::Fp32, "float32"}};
 
+/// Layers that no description of a plain decoder has.
+[[nodiscard]] inline bool is_hybrid(const costmodel::ModelSpec& m) {
+  return m.is_recurrent() || m.single_branches || m.attention.output_gate;
+}
+
 /// Of main gradients. A profile's type of 16 bits is that of the computation.
 [[nodiscard]] inline costmodel::DType gradient_dtype(const costmodel::Scenario& s) {
   using costmodel::bits_per_element, costmodel::DType;

@@ -594,11 +594,8 @@ void settle_torchtitan(R r) {
 
 /// Types that a file leaves to a trainer's arguments.
 void take_automatic_type(R r) {
-  if (r.left_to_trainer.empty()) return;
-  const auto left = [&](const char* key) {
-    return std::find(r.left_to_trainer.begin(), r.left_to_trainer.end(), key) != r.left_to_trainer.end();
-  };
-  const bool type = !r.half && !r.brain && (left("bf16.enabled") || left("fp16.enabled"));
+  const bool left = left_to_trainer(r, "bf16.enabled") || left_to_trainer(r, "fp16.enabled");
+  const bool type = !r.half && !r.brain && left;
   r.brain = r.brain || type;
   r.notes.push_back(
       fmt::format("\"auto\" is for the trainer to fill in ({}): {}give the trainer's file or "

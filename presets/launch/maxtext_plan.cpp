@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "presets/launch/launch_readers.h"
 #include "presets/launch/launch_reading.h"
 #include "presets/launch/launch_settle.h"
 
@@ -30,9 +31,9 @@ std::int64_t& at(MeshDegrees& degrees, MeshAxis axis) {
 /// What all of the described blocks are: Llama's layer but for attention and experts.
 bool is_plain_decoder(const ModelSpec& m) {
   const costmodel::AttentionSpec& a = m.attention;
-  const bool plain_attention = !m.is_recurrent() && !m.single_branches && !a.output_gate && !a.sinks &&
-                               !a.output_bias && a.softcap == 0 && a.score_width == 0 && a.value_clip == 0 &&
-                               a.window == 0 && a.unrotated_period == 0 && a.unrotated_layers.empty() &&
+  const bool plain_attention = !is_hybrid(m) && !a.sinks && !a.output_bias && a.softcap == 0 &&
+                               a.score_width == 0 && a.value_clip == 0 && a.window == 0 &&
+                               a.unrotated_period == 0 && a.unrotated_layers.empty() &&
                                (!a.qk_norm || a.qk_norm_scope == costmodel::QkNormScope::Head);
   const bool plain_layer = m.norm == costmodel::NormKind::Rms && m.norms_per_layer == 2 && m.final_norm &&
                            !m.parallel_residual && !m.norms_behind_branches && !m.norms_after &&

@@ -133,9 +133,7 @@ void fill_automatic_sizes(R r) {
   const std::int64_t hidden = r.plan.model.hidden > 0 ? r.plan.model.hidden : r.named_hidden;
   std::vector<std::string_view> unknown;
   for (const Automatic& row : kAutomatic) {
-    const bool left =
-        std::find(r.left_to_trainer.begin(), r.left_to_trainer.end(), row.key) != r.left_to_trainer.end();
-    if (!left || r.plan.layout.sharding.stage < row.stage) continue;
+    if (!left_to_trainer(r, row.key) || r.plan.layout.sharding.stage < row.stage) continue;
     if (hidden > 0) {
       r.plan.recipe.sizes.*row.size = static_cast<std::int64_t>(row.value(static_cast<double>(hidden)));
     } else {
@@ -144,7 +142,7 @@ void fill_automatic_sizes(R r) {
   }
   if (!unknown.empty())
     r.notes.push_back(
-        fmt::format("{}: the Trainer makes \"auto\" of the model's hidden size, which the files do "
+        fmt::format("{}: the Trainer fills in \"auto\" from the model's hidden size, which the files do "
                     "not say: DeepSpeed's own defaults are planned",
                     fmt::join(unknown, ", ")));
 }
@@ -194,8 +192,8 @@ void settle_trainer(R r) {
   settle_adapters(r);
 }
 
-/// Weights that a plain trainer trains in 16 bits; FSDP holds an fp32 copy of its own where it computes in
-/// mixed precision, DeepSpeed always.
+/// Weights that are trained in 16 bits: a plain trainer's, and those of FSDP2 unless it computes in mixed
+/// precision, for which it holds an fp32 copy. DeepSpeed always holds one.
 void train_in_16_bits(R r, bool mixed = true) {
   const std::string_view framework = r.plan.framework.name;
   const bool keeps = framework == "hf-eager" || (framework == "hf-fsdp2" && !mixed);

@@ -165,8 +165,7 @@ void nemotron_h(ConfigFields& f, ModelSpec& m) {
   r.bias = r.output_bias = f.flag({"use_bias"}, false);
   check_groups(f, r, kHeads, kGroups);
   read_branches(f, m);
-  const bool experts = std::ssize(m.moe.dense_layers) < m.layers;
-  if (!experts) {
+  if (std::ssize(m.moe.dense_layers) == m.layers) {
     m.moe = {};
     return;
   }
@@ -180,10 +179,20 @@ void nemotron_h(ConfigFields& f, ModelSpec& m) {
   m.moe.shared_ffn = f.size({"moe_shared_expert_intermediate_size"}, 7688);
 }
 
-/// intermediate_size is that of a plain MLP, of which a gated one has two thirds, rounded up.
-void lfm2(ConfigFields& f, ModelSpec& m) {
+namespace {
+void read_short_convolutions(ConfigFields& f, ModelSpec& m) {
   m.tied_embeddings = f.flag({"tie_embedding"}, m.tied_embeddings);
   m.attention.qk_norm = true;
+  RecurrentSpec& r = m.recurrent;
+  r = {.kind = RecurrentKind::ShortConvolution, .heads = m.hidden, .head_dim = 1};
+  r.kernel = f.size({"conv_L_cache"}, 3);
+  r.bias = r.output_bias = r.convolution_bias = f.flag({"conv_bias"}, false);
+}
+}  // namespace
+
+/// intermediate_size is that of a plain MLP, of which a gated one has two thirds, rounded up.
+void lfm2(ConfigFields& f, ModelSpec& m) {
+  read_short_convolutions(f, m);
   m.mlp.ffn = f.size({"block_ff_dim"}, m.mlp.ffn);
   if (f.flag({"block_auto_adjust_ff_dim"}, true)) {
     m.mlp.ffn = 2 * m.mlp.ffn / 3;
@@ -194,10 +203,6 @@ void lfm2(ConfigFields& f, ModelSpec& m) {
       m.mlp.ffn = (m.mlp.ffn + unit - 1) / unit * unit;
     }
   }
-  RecurrentSpec& r = m.recurrent;
-  r = {.kind = RecurrentKind::ShortConvolution, .heads = m.hidden, .head_dim = 1};
-  r.kernel = f.size({"conv_L_cache"}, 3);
-  r.bias = r.output_bias = r.convolution_bias = f.flag({"conv_bias"}, false);
   const std::vector<std::int64_t> listed = f.integers({"full_attn_idxs"}, {0, m.layers - 1});
   const bool all = !f.value({"full_attn_idxs"});
   read_attention_layers(f, m, [&](std::int64_t i) {
@@ -206,12 +211,7 @@ void lfm2(ConfigFields& f, ModelSpec& m) {
 }
 
 void lfm2_moe(ConfigFields& f, ModelSpec& m) {
-  m.tied_embeddings = f.flag({"tie_embedding"}, m.tied_embeddings);
-  m.attention.qk_norm = true;
-  RecurrentSpec& r = m.recurrent;
-  r = {.kind = RecurrentKind::ShortConvolution, .heads = m.hidden, .head_dim = 1};
-  r.kernel = f.size({"conv_L_cache"}, 3);
-  r.bias = r.output_bias = r.convolution_bias = f.flag({"conv_bias"}, false);
+  read_short_convolutions(f, m);
   if (!f.value({"layer_types"}))
     throw f.error({"layer_types"}, 0, "\"conv\" or \"full_attention\" for each layer");
   read_attention_layers(f, m, [](std::int64_t) { return true; });

@@ -37,8 +37,8 @@ double microseconds(Seconds time) {
 constexpr std::size_t kPiece = 1 << 20;        // bytes handed on at once
 constexpr std::size_t kLongestEvent = 1 << 9;  // of spans and memory; names may be any length
 
-/// A text of many events. Copied with all 64 bytes, which the compiler knows: several times as fast as its
-/// length.
+/// A text that many events contain. write() copies all 64 bytes: a constant size is several times as fast as
+/// the text's own.
 class Fragment {
  public:
   Fragment() = default;
