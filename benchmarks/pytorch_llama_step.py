@@ -3,8 +3,9 @@
 
 The same model, shapes and step as 'hexaplan validate --list NAME' runs: bf16 parameters, gradients added up in
 fp32, AdamW on fp32 masters, gradient clipping, fused causal attention (SDPA), random tokens. Eager and compiled.
-Median of the measured steps after warm-up, by CUDA events; peak of PyTorch's allocator. Any PyTorch from 2.1 on;
-On the CPU, '--dtype float32' steps plain fp32 parameters, as 'hexaplan run --dtype f32' does (benchmarks/README.md).
+Median of the measured steps after warm-up, by CUDA events; peak of PyTorch's allocator. Any PyTorch from 2.1 on.
+On the CPU, by its clock; '--dtype float32' steps plain fp32 parameters, as 'hexaplan run --dtype f32' does
+(benchmarks/README.md).
 
     python3 benchmarks/pytorch_llama_step.py --list gpu --out pytorch.json
     python3 benchmarks/compare_with_pytorch.py ours.json pytorch.json
@@ -12,7 +13,6 @@ On the CPU, '--dtype float32' steps plain fp32 parameters, as 'hexaplan run --dt
 
 import argparse
 import gc
-import inspect
 import json
 import pathlib
 import statistics
@@ -112,13 +112,29 @@ class Llama(nn.Module):
         return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
 
 
+def adamw(parameters):
+    """Fused where PyTorch has it: on the CPU from 2.4 on."""
+    version = tuple(int(part) for part in torch.__version__.split(".")[:2])
+    fused = parameters[0].is_cuda or version >= (2, 4)
+    return torch.optim.AdamW(parameters, lr=3e-4, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1, fused=fused)
+
+
+def backward(loss_of, batches):
+    """Adds up the gradients of the mean loss, which it returns."""
+    total = 0.0
+    for tokens, targets in batches:
+        loss = loss_of(tokens, targets) / len(batches)
+        loss.backward()
+        total = total + loss.detach()
+    return total
+
+
 class WideTraining:
     """fp32 parameters, their gradients and moments."""
 
     def __init__(self, model):
         self.parameters = list(model.parameters())
-        fused = {"fused": True} if "fused" in inspect.signature(torch.optim.AdamW).parameters else {}
-        self.optimizer = torch.optim.AdamW(self.parameters, lr=3e-4, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1, **fused)
+        self.optimizer = adamw(self.parameters)
 
     def __enter__(self):
         return self
@@ -128,11 +144,7 @@ class WideTraining:
 
     def step(self, loss_of, batches):
         self.optimizer.zero_grad(set_to_none=False)
-        total = 0.0
-        for tokens, targets in batches:
-            loss = loss_of(tokens, targets) / len(batches)
-            loss.backward()
-            total = total + loss.detach()
+        total = backward(loss_of, batches)
         torch.nn.utils.clip_grad_norm_(self.parameters, CLIP_NORM)
         self.optimizer.step()
         return total
@@ -141,14 +153,13 @@ class WideTraining:
 class Training:
     """bf16 parameters with fp32 gradients, masters and moments: 18 bytes per parameter, as the executor's."""
 
-    def __init__(self, model, device):
+    def __init__(self, model):
         self.model = model
         self.parameters = list(model.parameters())
         self.masters = [p.detach().float().clone() for p in self.parameters]
         for master in self.masters:
             master.grad = torch.zeros_like(master)
-        fused = {"fused": True} if device == "cuda" and "fused" in inspect.signature(torch.optim.AdamW).parameters else {}
-        self.optimizer = torch.optim.AdamW(self.masters, lr=3e-4, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1, **fused)
+        self.optimizer = adamw(self.masters)
         masters = dict(zip(self.parameters, self.masters))
 
         def add_up(p):
@@ -168,11 +179,7 @@ class Training:
     def step(self, loss_of, batches):
         for master in self.masters:
             master.grad.zero_()
-        total = 0.0
-        for tokens, targets in batches:
-            loss = loss_of(tokens, targets) / len(batches)
-            loss.backward()
-            total = total + loss.detach()
+        total = backward(loss_of, batches)
         torch.nn.utils.clip_grad_norm_(self.masters, CLIP_NORM)
         self.optimizer.step()
         with torch.no_grad():
@@ -216,8 +223,7 @@ def measure(scenario, mode, options):
     vocab = scenario["config"]["vocab_size"]
     batches = [tuple(torch.randint(vocab, (2, b, s), device=device).unbind(0)) for _ in range(micro)]
     loss_of = torch.compile(model) if mode == "compiled" else model
-    wide = options.dtype == "float32"
-    with WideTraining(model) if wide else Training(model, device) as training:
+    with WideTraining(model) if options.dtype == "float32" else Training(model) as training:
         started = time.perf_counter()
         timed_steps(lambda: training.step(loss_of, batches), options.warmup, device)
         warm = time.perf_counter() - started
@@ -289,6 +295,8 @@ def main():
         "torch": torch.__version__,
         "cuda": torch.version.cuda if cuda else None,
         "device": torch.cuda.get_device_name() if cuda else "cpu",
+        "dtype": options.dtype,
+        "threads": None if cuda else torch.get_num_threads(),
         "steps": options.steps,
         "warm_up": options.warmup,
         "runs": [],
