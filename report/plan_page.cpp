@@ -35,6 +35,7 @@ std::string verdict(const Answer& answer) {
     const std::string why = rejected->reason + (rejected->advice.empty() ? "" : "; " + rejected->advice);
     return said(answer.priced() ? "Does not fit" : "Cannot run", "bad", why);
   }
+  if (!answer.priced()) return said("No answer", "bad", "what was asked has not been priced");
   const std::string chance = format_percent(e.out_of_memory_probability);
   const std::string sentence =
       fmt::format("{} of {} per GPU on stage {}; chance of running out of memory {}",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "gui/models/number_text.h"
 #include "presets/json/vocabulary.h"
@@ -20,6 +21,13 @@ const costmodel::Layout& layoutOf(const PlanRow& row) {
 }
 const planner::Price& priceOf(const PlanRow& row) {
   return row.plan.plan.price;
+}
+
+/// What the best uneven split of layers saves per step; nothing where the plan is not priced here.
+std::optional<costmodel::Seconds> unevenGain(const planner::RankedPlan& plan) {
+  const costmodel::Seconds step = plan.estimate.time.total();
+  if (!plan.refined_from || step.value() <= 0) return std::nullopt;
+  return plan.refined_from->price.step - step;
 }
 
 using R = const PlanRow&;
@@ -65,9 +73,8 @@ constexpr std::array kPlanColumns{
     Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "uneven gain"), CellUnit::Seconds,
                      QT_TRANSLATE_NOOP("Plans", "What the best uneven split of layers saves per step.")},
                     [](R r) {
-                      const auto& even = r.plan.refined_from;
-                      const costmodel::Seconds step = r.plan.estimate.time.total();
-                      return even ? QVariant((even->price.step - step).value()) : QVariant();
+                      const auto gain = unevenGain(r.plan);
+                      return gain ? QVariant(gain->value()) : QVariant();
                     }},
     Column<PlanRow>{{QT_TRANSLATE_NOOP("Plans", "closed form"), CellUnit::Seconds,
                      QT_TRANSLATE_NOOP("Plans",
@@ -159,10 +166,10 @@ bool PlanTableModel::shownAtFirst(int column) {
 
 QString PlanTableModel::toolTip(int index, int column) const {
   const planner::RankedPlan& plan = row(index).plan;
-  if (!plan.refined_from) return ColumnTableModel::toolTip(index, column);
+  const auto gain = unevenGain(plan);
+  if (!gain) return ColumnTableModel::toolTip(index, column);
   return tr("%1\n%2: %3 faster than with equal stages")
-      .arg(ColumnTableModel::toolTip(index, column), layoutText(plan.plan.layout),
-           secondsText(plan.refined_from->price.step - plan.estimate.time.total()));
+      .arg(ColumnTableModel::toolTip(index, column), layoutText(plan.plan.layout), secondsText(*gain));
 }
 
 RejectionModel::RejectionModel(QObject* parent) : ColumnTableModel(kRejectionColumns, "Rejections", parent) {}

@@ -257,6 +257,14 @@ TEST(plan_page, of_a_layout_that_cannot_run_says_why_and_what_was_asked) {
   EXPECT_THAT(page, HasSubstr("<section id=\"inputs\">"));
 }
 
+TEST(plan_page, of_what_nobody_priced_says_so) {
+  Answer answer = answer_to(kEightB);
+  answer.estimate = {};
+  const std::string page = plan_page({.program = "p", .answers = {answer}});
+  EXPECT_EQ(objection(page), "");
+  EXPECT_THAT(page, HasSubstr(">No answer</span>"));
+}
+
 TEST(comparison_part, lists_inputs_that_differ_first_and_only_those) {
   const std::string html = comparison_part({answer_to(kEightB), answer_to(kTwice)});
   const std::string words = text_of(html);

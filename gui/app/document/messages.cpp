@@ -2,6 +2,7 @@
 
 #include <QCoreApplication>
 #include <QStringList>
+#include <new>
 #include <string>
 
 namespace hexaplan::gui {
@@ -24,6 +25,14 @@ QString problemText(const presets::InputProblem& problem) {
   }
   parts.append(sentence.join("; "));
   return parts.join(": ");
+}
+
+QString problemText(const std::exception& error) {
+  if (const auto* input = dynamic_cast<const presets::InputError*>(&error))
+    return problemText(input->problem);
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
+    return QCoreApplication::translate("Messages", "out of memory");
+  return QString::fromUtf8(error.what());
 }
 
 }  // namespace hexaplan::gui

@@ -127,6 +127,24 @@ Session sessionOf(const JsonDocument& document) {
   return session;
 }
 
+/// `scenario`: the project's question.
+JsonValue projectJson(const Project& project, JsonValue scenario, const QString& folder) {
+  JsonObject root{{"schema", presets::kProjectSchema}, {"scenario", std::move(scenario)}};
+  if (!project.notes.isEmpty()) root.emplace_back("notes", project.notes.toStdString());
+  if (project.compared.baseline) root.emplace_back("baseline", scenarioJson(*project.compared.baseline));
+  JsonArray searches, traces;
+  for (const SearchResultPtr& search : project.searches) searches.push_back(toJson(*search));
+  for (const QString& trace : project.traces) traces.emplace_back(tracePath(trace, folder));
+  const auto add = [&](const char* key, JsonArray rows) {
+    if (!rows.empty()) root.emplace_back(key, std::move(rows));
+  };
+  add("pins", pinsJson(project.compared.pins));
+  add("searches", std::move(searches));
+  add("measured", measuredJson(project.measured));
+  add("traces", std::move(traces));
+  return root;
+}
+
 bool sameQuestion(const EvaluationPtr& a, const EvaluationPtr& b) {
   return a == b || (a && b && a->request == b->request);
 }
@@ -144,20 +162,7 @@ bool operator==(const Comparison& a, const Comparison& b) {
 JsonValue toJson(const Project& project, const Evaluation& answer, const QString& folder) {
   const EvaluationPtr asked =
       answer.request == project.request ? nullptr : Evaluator{}.evaluate(project.request, Detail::Question);
-  JsonObject root{{"schema", presets::kProjectSchema}, {"scenario", scenarioJson(asked ? *asked : answer)}};
-  if (!project.notes.isEmpty()) root.emplace_back("notes", project.notes.toStdString());
-  if (project.compared.baseline) root.emplace_back("baseline", scenarioJson(*project.compared.baseline));
-  JsonArray searches, traces;
-  for (const SearchResultPtr& search : project.searches) searches.push_back(toJson(*search));
-  for (const QString& trace : project.traces) traces.emplace_back(tracePath(trace, folder));
-  const auto add = [&](const char* key, JsonArray rows) {
-    if (!rows.empty()) root.emplace_back(key, std::move(rows));
-  };
-  add("pins", pinsJson(project.compared.pins));
-  add("searches", std::move(searches));
-  add("measured", measuredJson(project.measured));
-  add("traces", std::move(traces));
-  return root;
+  return projectJson(project, scenarioJson(asked ? *asked : answer), folder);
 }
 
 Project readProject(const JsonDocument& document, const QString& folder) {
@@ -169,10 +174,11 @@ Project readProject(const JsonDocument& document, const QString& folder) {
   return project;
 }
 
-QByteArray toText(const Session& session, const Evaluation& answer) {
+QByteArray toText(const Session& session) {
+  const Project& project = session.project;
   JsonObject root{{"schema", kRecovery},
                   {"saved_as", kSavedAs[static_cast<std::size_t>(session.saved_as)].name},
-                  {"project", toJson(session.project, answer, {})}};
+                  {"project", projectJson(project, presets::to_json(project.request), {})}};
   if (!session.path.isEmpty()) root.emplace_back("path", session.path.toStdString());
   return QByteArray::fromStdString(presets::to_text(root, presets::JsonStyle::Compact)) + '\n';
 }

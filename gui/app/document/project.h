@@ -59,8 +59,9 @@ struct Session {
   SavedAs saved_as = SavedAs::Scenario;
 };
 
-/// hexaplan/recovery/2: the session as a file that only this program reads.
-[[nodiscard]] QByteArray toText(const Session& session, const Evaluation& answer);
+/// hexaplan/recovery/2: the session as a file that only this program reads. The question stands as it was
+/// asked: its gaps stay, and nothing is looked up.
+[[nodiscard]] QByteArray toText(const Session& session);
 /// Reads what `toText` writes and what earlier versions left. InputError otherwise.
 [[nodiscard]] Session readSession(const QString& path);
 

@@ -4,10 +4,11 @@
 #include <QDir>
 #include <QFile>
 #include <QFileInfo>
-#include <QSaveFile>
 #include <QStandardPaths>
 #include <QUuid>
 #include <utility>
+
+#include "gui/app/document/write_file.h"
 
 namespace hexaplan::gui {
 
@@ -62,10 +63,8 @@ QString RecoveryFile::write(const QByteArray& text) {
     if (!lock_) return failure(kNotWritten, path, QCoreApplication::translate("Recovery", "no lock file"));
     path_ = path;
   }
-  QSaveFile file{path_};
-  if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size() || !file.commit())
-    return failure(kNotWritten, path_, file.errorString());
-  return {};
+  const QString problem = writeFile(path_, text);
+  return problem.isEmpty() ? QString{} : failure(kNotWritten, path_, problem);
 }
 
 void RecoveryFile::remove() {

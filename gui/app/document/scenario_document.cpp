@@ -86,18 +86,6 @@ class NotesCommand : public QUndoCommand {
   int step_;
 };
 
-namespace {
-
-/// What nobody can have again from files and searches.
-Project onlyWritten(Project project) {
-  project.searches.clear();
-  project.measured.clear();
-  project.traces.clear();
-  return project;
-}
-
-}  // namespace
-
 ScenarioDocument::ScenarioDocument(QObject* parent)
     : QObject{parent},
       evaluation_{std::make_shared<const Evaluation>()},
@@ -193,6 +181,7 @@ void ScenarioDocument::reset(const ScenarioRequest& request, const QString& path
 }
 
 void ScenarioDocument::open(const Project& project, const QString& path) {
+  emit projectLeft();
   undo_.clear();
   path_ = path;
   saved_as_ = path.isEmpty() ? SavedAs::Scenario : SavedAs::Project;
@@ -216,7 +205,16 @@ void ScenarioDocument::takeKept(const Project& project) {
 bool ScenarioDocument::isModified() const {
   if (!saved_) return true;
   if (saved_as_ == SavedAs::Project) return isBeyondFile();
-  return onlyWritten(*saved_) != onlyWritten(project());
+  return isWritingModified();
+}
+
+bool ScenarioDocument::isWritingModified() const {
+  return isQuestionModified() || notes_ != saved_->notes || !(compared_ == saved_->compared);
+}
+
+bool ScenarioDocument::isBeyondFile() const {
+  return isWritingModified() || searches_ != saved_->searches || measured_ != saved_->measured ||
+         traces_ != saved_->traces;
 }
 
 void ScenarioDocument::markSaved(const QString& path, SavedAs as) {

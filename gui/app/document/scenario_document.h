@@ -62,7 +62,7 @@ class ScenarioDocument : public QObject {
   /// Whether the question differs from the one in the file.
   [[nodiscard]] bool isQuestionModified() const { return !saved_ || saved_->request != request_; }
   /// Whether the file lacks anything at all.
-  [[nodiscard]] bool isBeyondFile() const { return !saved_ || *saved_ != project(); }
+  [[nodiscard]] bool isBeyondFile() const;
   /// Marks the present state as that of `path`.
   void markSaved(const QString& path, SavedAs as = SavedAs::Scenario);
   /// The file no longer holds what was saved there.
@@ -81,7 +81,7 @@ class ScenarioDocument : public QObject {
   void rereadFiles() { reread_ = true; }
 
   [[nodiscard]] const QString& notes() const { return notes_; }
-  /// Typing is one step until `settle`. Precondition: at most kMostNotes letters.
+  /// Typing is one step until `settle`. Precondition: at most kMostNotes letters, or no more than there are.
   void writeNotes(const QString& notes);
 
   [[nodiscard]] const std::vector<SearchResultPtr>& searches() const { return searches_; }
@@ -114,6 +114,8 @@ class ScenarioDocument : public QObject {
   void pinsChanged();
   void pathChanged();
   void notesChanged();
+  /// Another project is about to take this one's place: what still runs for this one is not for that.
+  void projectLeft();
   /// Searches, reports or traces came or went.
   void keptChanged();
   /// Another project's searches, reports and traces are there.
@@ -129,6 +131,8 @@ class ScenarioDocument : public QObject {
   void takeKept(const Project& project);
   void takeAsStep(const Project& project, const QString& title);
   void fail(const QString& problem);
+  /// Whether the file lacks what nobody can have again: question, notes, comparison.
+  [[nodiscard]] bool isWritingModified() const;
   void keepBatch();
   void compare(Comparison compared, const QString& title);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -99,9 +100,10 @@ std::optional<Plan> readOptionalPlan(ObjectReader& reader, const char* key) {
   return plan;
 }
 
-JsonValue rankedJson(const RankedPlan& ranked) {
+/// `closed_form`: the one with which the plan was listed.
+JsonValue rankedJson(const RankedPlan& ranked, Seconds closed_form) {
   JsonObject object = planJson(ranked.plan);
-  object.emplace_back("closed_form_seconds", ranked.estimate.time.total().value());
+  object.emplace_back("closed_form_seconds", closed_form.value());
   object.emplace_back("p90_seconds", ranked.ninth_decile.value());
   if (ranked.simulated) object.emplace_back("simulated_seconds", ranked.simulated->value());
   if (ranked.refined_from) object.emplace_back("refined_from", planJson(*ranked.refined_from));
@@ -112,6 +114,7 @@ JsonValue rankedJson(const RankedPlan& ranked) {
 RankedPlan readRanked(ObjectReader reader, SearchResult& result) {
   RankedPlan ranked{.plan = readPlan(reader)};
   const double closed = reader.required("closed_form_seconds").number(presets::kNotNegative);
+  result.closed_forms.emplace_back(closed);
   ranked.ninth_decile = Seconds{reader.required("p90_seconds").number(presets::kNotNegative)};
   if (const auto simulated = reader.optional("simulated_seconds"))
     ranked.simulated = Seconds{simulated->number(presets::kNotNegative)};
@@ -126,6 +129,8 @@ RankedPlan readRanked(ObjectReader reader, SearchResult& result) {
   return ranked;
 }
 
+/// Not the row of `hexaplan search --json`: a project brings back all of it, `constraint` included, which
+/// that answer does not have, and which a change of that schema must not touch.
 JsonValue rejectionJson(const planner::RejectionCount& row) {
   JsonArray nearest;
   for (const costmodel::Layout& layout : row.nearest) nearest.emplace_back(presets::to_layout_text(layout));
@@ -206,7 +211,12 @@ void readRanking(ObjectReader& root, SearchResult& result) {
 JsonValue toJson(const SearchResult& result) {
   const planner::Ranking& ranking = result.ranking;
   JsonArray plans, front, rejections;
-  for (const RankedPlan& ranked : ranking.plans) plans.push_back(rankedJson(ranked));
+  // What was listed stays, however often it is saved: a later program's prices would hide that they differ.
+  for (std::size_t i = 0; i < ranking.plans.size(); ++i) {
+    const RankedPlan& ranked = ranking.plans[i];
+    plans.push_back(rankedJson(
+        ranked, i < result.closed_forms.size() ? result.closed_forms[i] : ranked.estimate.time.total()));
+  }
   for (const Plan& plan : ranking.pareto) front.emplace_back(planJson(plan));
   for (const planner::RejectionCount& row : ranking.rejections) rejections.push_back(rejectionJson(row));
   JsonObject counts;

@@ -2,6 +2,7 @@
 #include <QObject>
 #include <QString>
 #include <memory>
+#include <vector>
 
 #include "gui/app/document/evaluation.h"
 #include "gui/app/jobs/search_thread.h"
@@ -26,6 +27,8 @@ struct SearchResult {
   SearchTerms terms;
   planner::SearchProblem problem;
   planner::Ranking ranking;
+  /// Of the ranking's plans as the file has them; empty: the search ran here, and their estimates say it.
+  std::vector<costmodel::Seconds> closed_forms;
   QString failure;        // not empty: the search broke off, and there is no ranking
   bool outdated = false;  // it was read from a file, and this program prices its plans otherwise
 };
@@ -42,6 +45,8 @@ class SearchJob : public QObject {
   void start(const EvaluationPtr& evaluation, const SearchTerms& terms);
   /// What was found until then still arrives with `found`.
   void cancel() { thread_.cancel(); }
+  /// Cancels, and `found` never tells.
+  void drop() { thread_.drop(); }
   [[nodiscard]] bool running() const { return thread_.running(); }
   [[nodiscard]] SearchResultPtr result() const { return result_; }
 

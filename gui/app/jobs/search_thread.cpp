@@ -1,9 +1,9 @@
 #include "gui/app/jobs/search_thread.h"
 
-#include <QCoreApplication>
 #include <algorithm>
 #include <exception>
-#include <new>
+
+#include "gui/app/document/messages.h"
 
 namespace hexaplan::gui {
 namespace {
@@ -13,10 +13,8 @@ QString failureOf(const SearchThread::Work& work, const planner::SearchOptions& 
   try {
     work(how);
     return {};
-  } catch (const std::bad_alloc&) {
-    return QCoreApplication::translate("SearchThread", "out of memory");
   } catch (const std::exception& error) {
-    return QString::fromUtf8(error.what());
+    return problemText(error);
   }
 }
 
@@ -47,6 +45,12 @@ void SearchThread::start(const Work& work, const Progressed& progressed, const D
     });
   }));
   threads_.back()->start();
+}
+
+void SearchThread::drop() {
+  stop_.request_stop();
+  ++number_;
+  running_ = false;
 }
 
 void SearchThread::tell(int number, const std::function<void()>& what) {

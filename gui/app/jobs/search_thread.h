@@ -30,10 +30,12 @@ class SearchThread {
   void start(const Work& work, const Progressed& progressed, const Done& done);
   /// What `work` has found until then is still delivered.
   void cancel() { stop_.request_stop(); }
+  /// Cancels; nothing of it is delivered any more.
+  void drop();
   [[nodiscard]] bool running() const { return running_; }
 
  private:
-  /// In the owner's thread, unless another one was started meanwhile.
+  /// In the owner's thread, unless another one was started or this one dropped meanwhile.
   void tell(int number, const std::function<void()>& what);
 
   QObject& owner_;

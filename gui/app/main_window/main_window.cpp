@@ -10,7 +10,6 @@
 #include <QFileInfo>
 #include <QMessageBox>
 #include <QMimeData>
-#include <QSaveFile>
 #include <QScreen>
 #include <QSettings>
 #include <QSplitter>
@@ -23,6 +22,7 @@
 #include "gui/app/document/messages.h"
 #include "gui/app/document/settings.h"
 #include "gui/app/document/share_text.h"
+#include "gui/app/document/write_file.h"
 #include "gui/app/main_window/start_page.h"
 #include "gui/app/main_window/verdict_bar.h"
 #include "gui/app/pages/compare_page.h"
@@ -94,6 +94,11 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow{parent} {
     if (load_fastest_) loadFastest();
   });
   connect(&document_, &ScenarioDocument::evaluated, this, &MainWindow::showPagesOrStart);
+  connect(&document_, &ScenarioDocument::projectLeft, this, [this] {
+    search_.drop();
+    load_fastest_ = false;
+    verdict_->setSearching(false);
+  });
   connect(&document_, &ScenarioDocument::pathChanged, this, &MainWindow::updateTitle);
   connect(&document_, &ScenarioDocument::pathChanged, this, [this] { file_watch_.watch(document_.path()); });
   connect(&file_watch_, &FileWatch::changed, this, &MainWindow::fileChanged);
@@ -306,13 +311,14 @@ void MainWindow::takeTrace(const QString& path) {
 
 bool MainWindow::saveTo(const QString& path) {
   const bool again = !path.isEmpty() && path == document_.path();
-  const bool project =
-      again ? document_.savedAs() == SavedAs::Project : QFileInfo{path}.suffix() == kProjectSuffix;
-  const SavedAs as = project ? SavedAs::Project : SavedAs::Scenario;
-  QSaveFile file{path};
-  const QByteArray text = document_.toFile(path, as);
-  if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size() || !file.commit()) {
-    showMessage(tr("Not saved: %1: %2").arg(path, file.errorString()), true);
+  const bool project = QFileInfo{path}.suffix() == kProjectSuffix;
+  return write(path, again ? document_.savedAs() : project ? SavedAs::Project : SavedAs::Scenario);
+}
+
+bool MainWindow::write(const QString& path, SavedAs as) {
+  const QString problem = writeFile(path, document_.toFile(path, as));
+  if (!problem.isEmpty()) {
+    showMessage(tr("Not saved: %1: %2").arg(path, problem), true);
     return false;
   }
   document_.markSaved(path, as);
@@ -326,29 +332,46 @@ bool MainWindow::saveTo(const QString& path) {
 void MainWindow::sayWhatStaysUnsaved() {
   message_->say(tr("%1 holds the question. Baseline, pins and notes are saved with a project.")
                     .arg(QFileInfo{document_.path()}.fileName()),
-                false, {{tr("Save a project…"), [this] { saveAs(SavedAs::Project); }}});
+                false, {{tr("Save a project…"), [this] { saveAs(); }}});
 }
 
 bool MainWindow::save() {
-  return document_.path().isEmpty() ? saveAs(SavedAs::Project) : saveTo(document_.path());
+  return document_.path().isEmpty() ? saveAs() : saveTo(document_.path());
 }
 
-/// `as`: what is offered first.
-bool MainWindow::saveAs(SavedAs as) {
+/// Where to save it is asked first, as a project. The name decides: what ends with ".hexaplan" is one, even
+/// in place of a scenario of that name.
+bool MainWindow::saveAs() {
   const QString project = tr("Hexaplan project (*.hexaplan)"), scenario = tr("Hexaplan scenario (*.json)");
-  QString chosen = as == SavedAs::Project ? project : scenario;
-  const QString now = document_.path();
+  const QString json = QStringLiteral("json"), now = document_.path();
   const QFileInfo file{now.isEmpty() ? QDir{QSettings{}.value("folder").toString()}.filePath(tr("Untitled"))
                                      : now};
-  const QString ending = as == SavedAs::Project ? kProjectSuffix : QStringLiteral("json");
-  const QString offered = now.isEmpty() || document_.savedAs() != as
-                              ? file.dir().filePath(file.completeBaseName() + u'.' + ending)
-                              : now;
-  QString path =
+  const bool known = file.suffix() == kProjectSuffix || file.suffix() == json;
+  const QString offered =
+      now.isEmpty() || document_.savedAs() != SavedAs::Project
+          ? file.dir().filePath((known ? file.completeBaseName() : file.fileName()) + u'.' + kProjectSuffix)
+          : now;
+  QString chosen = project;
+  const QString named =
       QFileDialog::getSaveFileName(this, tr("Save as"), offered, project + ";;" + scenario, &chosen);
+  if (named.isEmpty()) return false;
+  const QString ending = chosen == scenario ? json : kProjectSuffix;
+  const QString path = named == now ? named : withEnding(named, {kProjectSuffix, json}, ending);
   if (path.isEmpty()) return false;
-  if (QFileInfo{path}.suffix().isEmpty()) path += chosen == scenario ? ".json" : ".hexaplan";
-  return saveTo(path);
+  const bool whole =
+      QFileInfo{path}.suffix() == kProjectSuffix || (path == now && document_.savedAs() == SavedAs::Project);
+  return write(path, whole ? SavedAs::Project : SavedAs::Scenario);
+}
+
+/// `path` with `ending` where it has none of `known`. The dialog asked about the name as it was typed; empty
+/// where the whole name is a file's that is to stay.
+QString MainWindow::withEnding(const QString& path, const QStringList& known, const QString& ending) {
+  if (known.contains(QFileInfo{path}.suffix())) return path;
+  QString whole = path + u'.' + ending;
+  if (!QFileInfo::exists(whole)) return whole;
+  const auto answer = QMessageBox::question(
+      this, tr("Save as"), tr("%1 exists already. Replace it?").arg(QFileInfo{whole}.fileName()));
+  return answer == QMessageBox::Yes ? whole : QString{};
 }
 
 bool MainWindow::mayDiscard() {
@@ -360,8 +383,8 @@ bool MainWindow::mayDiscard() {
                                             QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel,
                                             QMessageBox::Save);
   if (answer != QMessageBox::Save) return answer == QMessageBox::Discard;
-  // A scenario's file takes no more than the question.
-  return save() && (!document_.isModified() || saveAs(SavedAs::Project));
+  // A scenario's file takes no more than the question; neither does a second one.
+  return save() && (!document_.isModified() || (saveAs() && !document_.isModified()));
 }
 
 void MainWindow::openWithDialog(const QString& title, const QString& filter) {

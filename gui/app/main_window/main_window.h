@@ -61,7 +61,8 @@ class MainWindow : public QMainWindow {
   /// fails.
   bool exportAnswer(const QString& path);
   /// Writes what the window shows as a page (report::plan_page): the plan, with the comparison and with the
-  /// search where it answers the present question. On a worker thread; `reportWritten` tells the end.
+  /// search where it answers the present question. On a worker thread; `reportWritten` tells the end, at once
+  /// where the question is not understood.
   void writeReport(const QString& path);
   /// Searches these GPUs and loads the fastest plan that fits.
   void findLayout();
@@ -117,7 +118,9 @@ class MainWindow : public QMainWindow {
   void fileChanged();
   bool mayDiscard();
   bool save();
-  bool saveAs(SavedAs as);
+  bool saveAs();
+  bool write(const QString& path, SavedAs as);
+  QString withEnding(const QString& path, const QStringList& known, const QString& ending);
   void sayWhatStaysUnsaved();
   void openWithDialog(const QString& title, const QString& filter);
   void newProject();

@@ -70,8 +70,7 @@ void MainWindow::makeFileMenu() {
   recent_ = menu->addMenu(tr("Open &recent"));
   connect(recent_, &QMenu::aboutToShow, this, &MainWindow::fillRecent);
   addAction(menu, tr("&Save"), "actionSave", QKeySequence::Save, [this] { save(); });
-  addAction(menu, tr("Save &as…"), "actionSaveAs", QKeySequence{"Ctrl+Shift+S"},
-            [this] { saveAs(SavedAs::Project); });
+  addAction(menu, tr("Save &as…"), "actionSaveAs", QKeySequence{"Ctrl+Shift+S"}, [this] { saveAs(); });
   menu->addSeparator();
   addAction(menu, tr("&Export charts of this page…"), "actionExport", QKeySequence{"Ctrl+E"},
             [this] { exportPage(); });

@@ -7,7 +7,6 @@
 #include "gui/app/document/messages.h"
 #include "gui/app/main_window/main_window.h"
 #include "gui/app/main_window/start.h"
-#include "presets/json/input_error.h"
 
 namespace hexaplan::gui {
 namespace {
@@ -21,11 +20,9 @@ MainWindow* newWindow() {
 
 /// Moved aside, with the sentence that says so.
 QString setAside(RecoveryFile& file, const std::exception& error) {
-  const auto* input = dynamic_cast<const presets::InputError*>(&error);
-  const QString reason = input != nullptr ? problemText(input->problem) : QString::fromUtf8(error.what());
   return MainWindow::tr(
              "A program that ended without saving left behind what cannot be read (%1); it is kept as %2.")
-      .arg(reason, file.setAside());
+      .arg(problemText(error), file.setAside());
 }
 
 }  // namespace
@@ -41,7 +38,7 @@ void MainWindow::recover(const Session& session, RecoveryFile file) {
 /// Not only what a person is asked about: a scenario's file has no searches either.
 void MainWindow::autosave() {
   if (!document_.isBeyondFile()) return recovery_.remove();
-  const QString problem = recovery_.write(toText(document_.session(), *document_.evaluation()));
+  const QString problem = recovery_.write(toText(document_.session()));
   if (!problem.isEmpty() && !autosave_failed_)
     tell(tr("If the program ends without saving, what was changed is lost: %1").arg(problem));
   autosave_failed_ = !problem.isEmpty();

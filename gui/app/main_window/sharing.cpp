@@ -5,16 +5,15 @@
 #include <QFileInfo>
 #include <QFutureWatcher>
 #include <QMenu>
-#include <QSaveFile>
 #include <QtConcurrent/QtConcurrentRun>
 #include <exception>
 #include <memory>
-#include <new>
 
 #include "cli/commands/estimate.h"
 #include "cli/render/estimate_json.h"
 #include "gui/app/document/messages.h"
 #include "gui/app/document/share_text.h"
+#include "gui/app/document/write_file.h"
 #include "gui/app/main_window/main_window.h"
 #include "gui/app/main_window/message_bar.h"
 #include "gui/app/main_window/version.h"
@@ -51,16 +50,9 @@ QString writtenReport(const QString& path, report::PlanReport& report) {
     } else if (first.priced()) {
       report.simulation = costmodel::simulate_step(scenario, first.resolved.calibration);
     }
-    const std::string page = report::plan_page(report);
-    QSaveFile file{path};
-    const auto size = static_cast<qint64>(page.size());
-    if (!file.open(QIODevice::WriteOnly) || file.write(page.data(), size) != size || !file.commit())
-      return file.errorString();
-    return {};
-  } catch (const std::bad_alloc&) {
-    return MainWindow::tr("out of memory");
+    return writeFile(path, QByteArray::fromStdString(report::plan_page(report)));
   } catch (const std::exception& error) {
-    return QString::fromUtf8(error.what());
+    return problemText(error);
   }
 }
 
@@ -108,12 +100,9 @@ bool MainWindow::exportAnswer(const QString& path) {
     cli::EstimateOptions options;
     options.question.request = document_.request();
     const std::string text = presets::to_text(cli::estimate_json(cli::run_estimate(options))) + '\n';
-    QSaveFile file{path};
-    const auto size = static_cast<qint64>(text.size());
-    if (!file.open(QIODevice::WriteOnly) || file.write(text.data(), size) != size || !file.commit())
-      problem = file.errorString();
-  } catch (const presets::InputError& error) {
-    problem = problemText(error.problem);
+    problem = writeFile(path, QByteArray::fromStdString(text));
+  } catch (const std::exception& error) {
+    problem = problemText(error);
   }
   showMessage(
       problem.isEmpty()
@@ -128,10 +117,11 @@ void MainWindow::chooseReportFile() {
     showMessage(tr("Choose a model and GPUs first."), true);
     return;
   }
-  QString path = QFileDialog::getSaveFileName(this, tr("Save a report"), "plan.html", tr("Page (*.html)"));
-  if (path.isEmpty()) return;
-  if (QFileInfo{path}.suffix().isEmpty()) path += ".html";
-  writeReport(path);
+  const QString named =
+      QFileDialog::getSaveFileName(this, tr("Save a report"), "plan.html", tr("Page (*.html)"));
+  if (named.isEmpty()) return;
+  const QString path = withEnding(named, {"html", "htm"}, "html");
+  if (!path.isEmpty()) writeReport(path);
 }
 
 /// The present plan first; then what it is compared with.
@@ -151,6 +141,15 @@ static report::PlanReport reportOf(const ScenarioDocument& document) {
 }
 
 void MainWindow::writeReport(const QString& path) {
+  const EvaluationPtr answer = document_.evaluation();
+  if (!answer->understood()) {
+    const auto& asked = document_.request();
+    const bool gap = asked.model.is_null() || asked.cluster.is_null() || !answer->problem;
+    const QString problem = gap ? tr("Choose a model and GPUs first.") : problemText(*answer->problem);
+    showMessage(tr("Not saved: %1: %2").arg(path, problem), true);
+    emit reportWritten(path, problem);
+    return;
+  }
   auto* watcher = new QFutureWatcher<QString>{this};
   connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher, path] {
     const QString problem = watcher->result();
@@ -193,10 +192,9 @@ bool MainWindow::exportLaunch(const QString& path, const presets::LaunchFormat& 
   }
   const std::string warning = planner::memory_warning(document_.evaluation()->estimate);
   const presets::LaunchConfig config = presets::launch_config(scenario, format, warning);
-  QSaveFile file{path};
-  const auto size = static_cast<qint64>(config.text.size());
-  if (!file.open(QIODevice::WriteOnly) || file.write(config.text.data(), size) != size || !file.commit()) {
-    showMessage(tr("Not saved: %1: %2").arg(path, file.errorString()), true);
+  const QString problem = writeFile(path, QByteArray::fromStdString(config.text));
+  if (!problem.isEmpty()) {
+    showMessage(tr("Not saved: %1: %2").arg(path, problem), true);
     return false;
   }
   QStringList gaps;

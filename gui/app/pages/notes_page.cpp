@@ -6,6 +6,7 @@
 #include <QPlainTextEdit>
 #include <QSignalBlocker>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "gui/app/pages/plain_label.h"
 #include "gui/app/setup/window_keys.h"
@@ -42,7 +43,8 @@ NotesPage::NotesPage(ScenarioDocument& document, QWidget* parent) : Page{documen
 
 void NotesPage::write() {
   const QString notes = text_->toPlainText();
-  const bool fits = notes.size() <= kMostNotes;
+  // Longer ones, of a file, can still be made shorter.
+  const bool fits = notes.size() <= std::max(kMostNotes, document().notes().size());
   problem_->setVisible(!fits);
   if (!fits) {
     problem_->setText(tr("Notes have at most %1 letters: nothing was added.").arg(countText(kMostNotes)));

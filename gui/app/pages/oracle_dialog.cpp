@@ -7,11 +7,11 @@
 #include <QLineEdit>
 #include <QProgressBar>
 #include <QPushButton>
-#include <QSaveFile>
 #include <QSettings>
 #include <QTableView>
 #include <QVBoxLayout>
 
+#include "gui/app/document/write_file.h"
 #include "gui/app/pages/plain_label.h"
 #include "gui/app/pages/table_tools.h"
 #include "gui/models/oracle_model.h"
@@ -136,11 +136,9 @@ bool OracleDialog::saveTo(const QString& path) {
     says_->setText(tr("A profile cannot inherit itself: choose another file."));
     return false;
   }
-  QSaveFile file{path};
-  const QByteArray text = QByteArray::fromStdString(presets::to_text(own.file) + "\n");
-  const bool written = file.open(QIODevice::WriteOnly) && file.write(text) == text.size() && file.commit();
-  says_->setText(written ? tr("Saved: %1").arg(path) : tr("%1: %2").arg(path, file.errorString()));
-  return written;
+  const QString problem = writeFile(path, QByteArray::fromStdString(presets::to_text(own.file) + "\n"));
+  says_->setText(problem.isEmpty() ? tr("Saved: %1").arg(path) : tr("%1: %2").arg(path, problem));
+  return problem.isEmpty();
 }
 
 void OracleDialog::saveWithDialog() {

@@ -105,7 +105,7 @@ SearchPage::SearchPage(ScenarioDocument& document, SearchJob& search, QWidget* p
   layout->addWidget(tabs, 1);
   connect(&search_, &SearchJob::progressed, this, &SearchPage::showProgress);
   connect(&search_, &SearchJob::found, this, &SearchPage::takeFound);
-  connect(&document, &ScenarioDocument::projectOpened, this, &SearchPage::showNewest);
+  connect(&document, &ScenarioDocument::projectOpened, this, &SearchPage::showProject);
   showRunning(false);
 }
 
@@ -374,7 +374,7 @@ void SearchPage::showProgress(double share, qint64 priced) {
   counts_->setText(tr("%1 layouts priced …").arg(countText(priced)));
 }
 
-/// "Shortest step, risk ≤ 5 %; 256 × h100-80-sxm, sequence 8192, global batch 128".
+/// "Shortest step, risk ≤ 5 %, tp=8; llama-3.1-8b on 256 × h100-80-sxm, sequence 8192, global batch 128".
 static QString questionText(const SearchResult& result) {
   const auto& scenario = result.evaluation->scenario;
   QString text;
@@ -384,8 +384,14 @@ static QString questionText(const SearchResult& result) {
   if (!text.isEmpty()) text[0] = text[0].toUpper();
   if (result.problem.constraints.max_risk < 1)
     text += SearchPage::tr(", risk ≤ %1").arg(percentText(result.problem.constraints.max_risk));
-  return text + SearchPage::tr("; %1 × %2, sequence %3, global batch %4")
-                    .arg(countText(scenario.cluster.gpus), QString::fromStdString(scenario.cluster.gpu.name))
+  if (result.terms.memory_share < 1)
+    text += SearchPage::tr(", memory ≤ %1").arg(percentText(result.terms.memory_share));
+  if (result.terms.keep_micro_batch) text += ", " + SearchPage::tr("keep micro-batch");
+  if (result.terms.keep_recompute) text += ", " + SearchPage::tr("keep recompute");
+  if (!result.terms.limits.isEmpty()) text += ", " + result.terms.limits;
+  return text + SearchPage::tr("; %1 on %2 × %3, sequence %4, global batch %5")
+                    .arg(QString::fromStdString(scenario.model.name), countText(scenario.cluster.gpus),
+                         QString::fromStdString(scenario.cluster.gpu.name))
                     .arg(scenario.recipe.sequence)
                     .arg(scenario.recipe.global_batch);
 }
@@ -440,6 +446,13 @@ void SearchPage::offerSearches(const SearchResultPtr& result) {
   choice_->setVisible(searches.size() >= kSeveral);
   shown_ = result;
   showResult();
+}
+
+/// Nothing that was typed for the project before stays.
+void SearchPage::showProject() {
+  if (!search_.running()) showRunning(false);
+  if (document().searches().empty()) showTerms({});
+  showNewest();
 }
 
 void SearchPage::showNewest() {

@@ -56,6 +56,7 @@ class SearchPage : public Page {
   void takeFound();
   /// The project's searches; `result` is shown.
   void offerSearches(const SearchResultPtr& result);
+  void showProject();
   void showNewest();
   void showChosen();
   void showResult();

@@ -10,13 +10,13 @@
 #include <QItemSelectionModel>
 #include <QMenu>
 #include <QMessageBox>
-#include <QSaveFile>
 #include <QScrollBar>
 #include <QTableView>
 #include <QTreeView>
 #include <algorithm>
 #include <functional>
 
+#include "gui/app/document/write_file.h"
 #include "gui/models/table_export.h"
 
 namespace hexaplan::gui {
@@ -43,11 +43,9 @@ void save(QAbstractItemView& view, const QString& name) {
       QFileDialog::getSaveFileName(&view, say(QT_TRANSLATE_NOOP("TableTools", "Save the table")),
                                    name + ".csv", say(QT_TRANSLATE_NOOP("TableTools", "CSV (*.csv)")));
   if (path.isEmpty()) return;
-  QSaveFile file{path};
-  const QByteArray text = exportTable(*view.model(), TableFormat::Csv).toUtf8();
-  if (file.open(QIODevice::WriteOnly) && file.write(text) == text.size() && file.commit()) return;
-  QMessageBox::warning(&view, say(QT_TRANSLATE_NOOP("TableTools", "Not saved")),
-                       path + ": " + file.errorString());
+  const QString problem = writeFile(path, exportTable(*view.model(), TableFormat::Csv).toUtf8());
+  if (!problem.isEmpty())
+    QMessageBox::warning(&view, say(QT_TRANSLATE_NOOP("TableTools", "Not saved")), path + ": " + problem);
 }
 
 QAction* addAction(QAbstractItemView& view, const QString& text, const QKeySequence& keys,

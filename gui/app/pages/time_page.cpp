@@ -4,7 +4,6 @@
 #include <QLabel>
 #include <QMessageBox>
 #include <QPushButton>
-#include <QSaveFile>
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QSortFilterProxyModel>
@@ -14,6 +13,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "gui/app/document/write_file.h"
 #include "gui/app/pages/plain_label.h"
 #include "gui/app/pages/table_tools.h"
 #include "gui/app/pages/trace_bar.h"
@@ -298,11 +298,8 @@ bool TimePage::exportTrace(const QString& path, QString* problem) {
     return false;
   }
   const std::string trace = presets::chrome_trace(step->simulation, titleOf(*step->evaluation).toStdString());
-  QSaveFile file{path};
-  const auto size = static_cast<qint64>(trace.size());
-  if (file.open(QIODevice::WriteOnly) && file.write(trace.data(), size) == size && file.commit()) return true;
-  *problem = file.errorString();
-  return false;
+  *problem = writeFile(path, QByteArray::fromStdString(trace));
+  return problem->isEmpty();
 }
 
 void TimePage::exportTraceWithDialog() {

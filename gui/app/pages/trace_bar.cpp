@@ -127,18 +127,26 @@ void TraceBar::tellFailed(const QString& problem) {
 }
 
 void TraceBar::forgetFailed() {
-  for (const QString& path : failed_) document_.forgetTrace(path);
+  for (const QString& path : failed_) forgetUnlessOpen(path);
   failed_.clear();
   say({});
   open_->setFocus();
 }
 
+/// A file may hold several ranks: the project forgets it with the last of them.
+void TraceBar::forgetUnlessOpen(const QString& path) {
+  if (std::none_of(opened_.begin(), opened_.end(), [&](const auto& trace) { return trace->path == path; }))
+    document_.forgetTrace(path);
+}
+
 /// In the order of their ranks; the newest is shown.
 void TraceBar::take(const MeasuredTracePtr& trace) {
   std::erase_if(opened_, [&](const MeasuredTracePtr& other) { return sameTrace(*other, *trace); });
+  if (failed_.removeAll(trace->path) > 0 && failed_.isEmpty()) say({});
   if (opened_.size() >= kMostTraces) {
-    document_.forgetTrace(opened_.front()->path);
+    const QString path = opened_.front()->path;
     opened_.erase(opened_.begin());
+    forgetUnlessOpen(path);
   }
   const auto rank = [](const MeasuredTracePtr& t) { return t->trace.rank.value_or(-1); };
   const auto behind = std::upper_bound(opened_.begin(), opened_.end(), trace,
@@ -148,14 +156,11 @@ void TraceBar::take(const MeasuredTracePtr& trace) {
   document_.keepTrace(trace->path);
 }
 
-/// A file may hold several ranks: the project forgets it with the last of them.
 void TraceBar::removeChosen() {
   const bool by_key = remove_->hasFocus();
   const QString path = chosen()->path;
   std::erase(opened_, chosen());
-  const bool others =
-      std::any_of(opened_.begin(), opened_.end(), [&](const auto& trace) { return trace->path == path; });
-  if (!others) document_.forgetTrace(path);
+  forgetUnlessOpen(path);
   refill(0);
   if (by_key) open_->setFocus();
 }

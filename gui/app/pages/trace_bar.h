@@ -31,6 +31,7 @@ class TraceBar : public QWidget {
   void take(const MeasuredTracePtr& trace);
   void tellFailed(const QString& problem);
   void forgetFailed();
+  void forgetUnlessOpen(const QString& path);
   void say(const QString& problem);
   void removeChosen();
   void showReading(bool reading);

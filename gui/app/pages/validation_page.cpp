@@ -191,7 +191,7 @@ void ValidationPage::showFile() {
   if (file == file_) return;
   file_ = file;
   if (!file) return showNothing(tr("No report is open."));
-  if (!file->measured) return showNothing(tr("Not understood here: %1").arg(file->problem).toHtmlEscaped());
+  if (!file->measured) return showNothing(tr("Not understood here: %1").arg(file->problem));
   show(*file->measured);
 }
 
@@ -203,7 +203,7 @@ void ValidationPage::showNothing(const QString& says) {
   traffic_->setRows({});
   operations_->setRows({});
   scenario_->hide();
-  title_->setText(says);
+  title_->setText("<p>" + says.toHtmlEscaped() + "</p>");
   showResiduals();
 }
 

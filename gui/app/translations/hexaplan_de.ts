@@ -2062,10 +2062,6 @@
         <translation>Link, config.json oder Startbefehl &amp;einfügen</translation>
     </message>
     <message>
-        <source>out of memory</source>
-        <translation>kein Speicher mehr</translation>
-    </message>
-    <message>
         <source>There is nothing to paste.</source>
         <translation>Es gibt nichts einzufügen.</translation>
     </message>
@@ -2217,6 +2213,10 @@
         <source>Pages</source>
         <translation>Seiten</translation>
     </message>
+    <message>
+        <source>%1 exists already. Replace it?</source>
+        <translation>%1 gibt es schon. Ersetzen?</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::MemoryCurve</name>
@@ -2366,6 +2366,10 @@ außerhalb der Tensoren: %6</translation>
     <message>
         <source>expected %1</source>
         <translation>erwartet %1</translation>
+    </message>
+    <message>
+        <source>out of memory</source>
+        <translation>kein Speicher mehr</translation>
     </message>
 </context>
 <context>
@@ -3379,10 +3383,6 @@ vorhergesagt %1, gemessen %2 (%3)</translation>
         <translation>, Risiko ≤ %1</translation>
     </message>
     <message>
-        <source>; %1 × %2, sequence %3, global batch %4</source>
-        <translation>; %1 × %2, Sequenz %3, globaler Batch %4</translation>
-    </message>
-    <message>
         <source>The search broke off: %1.</source>
         <translation>Die Suche brach ab: %1.</translation>
     </message>
@@ -3466,12 +3466,13 @@ vorhergesagt %1, gemessen %2 (%3)</translation>
         <source>What the search found</source>
         <translation>Was die Suche fand</translation>
     </message>
-</context>
-<context>
-    <name>SearchThread</name>
     <message>
-        <source>out of memory</source>
-        <translation>kein Speicher mehr</translation>
+        <source>, memory ≤ %1</source>
+        <translation>, Speicher ≤ %1</translation>
+    </message>
+    <message>
+        <source>; %1 on %2 × %3, sequence %4, global batch %5</source>
+        <translation>; %1 auf %2 × %3, Sequenz %4, globaler Batch %5</translation>
     </message>
 </context>
 <context>

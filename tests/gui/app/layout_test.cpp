@@ -6,13 +6,11 @@
 #include <QImage>
 #include <QLabel>
 #include <QPushButton>
-#include <QScopeGuard>
 #include <QScrollArea>
 #include <QTabBar>
 #include <QTabWidget>
 #include <QToolBar>
 #include <QToolButton>
-#include <QTranslator>
 #include <cmath>
 
 #include "gui/plot/plot_view.h"
@@ -140,19 +138,8 @@ class LayoutTest : public WindowFixture {
     QFETCH(double, letters);
     QFETCH(bool, fits);
     constexpr double kPixels = 12;  // of usual letters
-    const QFont usual = QApplication::font();
-    QFont font = usual;
-    font.setPointSizeF(letters * kPixels * 72.0 / window_->logicalDpiY());
-    QTranslator translator;
-    const bool translated = language != "en" && translator.load(":/i18n/hexaplan_" + language);
-    if (language != "en" && !translated) QSKIP("built without translations");
-    QApplication::setFont(font);
-    if (translated) QApplication::installTranslator(&translator);
-    const auto restore = qScopeGuard([&] {
-      window_.reset();
-      QApplication::removeTranslator(&translator);
-      QApplication::setFont(usual);
-    });
+    const Look look{*this, language, letters * kPixels};
+    if (!look.isBuilt()) QSKIP("built without translations");
     window_.reset();
     open();
     window_->resize(1024, 700);

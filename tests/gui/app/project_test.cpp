@@ -90,6 +90,15 @@ class ProjectTest : public WindowFixture {
     });
     timer->start(20);
   }
+  /// Seconds with which the plans of a project's file were listed.
+  static QList<double> closedFormsIn(const QByteArray& project) {
+    QList<double> rows;
+    for (const QString& line : QString::fromUtf8(project).split(u'\n')) {
+      if (line.contains("\"closed_form_seconds\""))
+        rows.append(line.section(u':', 1).remove(u',').toDouble());
+    }
+    return rows;
+  }
   QString asked_, offered_;
 
  private slots:
@@ -169,6 +178,53 @@ class ProjectTest : public WindowFixture {
     auto* says = find<QLabel>("staleResults");
     QVERIFY(says->isVisible());
     QVERIFY2(says->text().contains("earlier version"), qPrintable(says->text()));
+    // Saving does not make them new.
+    QVERIFY(window_->saveTo(path));
+    QCOMPARE(closedFormsIn(contentOf(path)), closedFormsIn(text));
+    window_.reset();
+    open();
+    openFile(path);
+    window_->pages().setCurrentIndex(2);
+    QVERIFY(find<QLabel>("staleResults")->isVisible());
+  }
+
+  void plans_that_cannot_be_priced_here_keep_what_they_were_listed_with() {
+    startWith("llama-3.2-1b", "8xH100");
+    search();
+    const QString path = folder_.filePath("hers.hexaplan");
+    QVERIFY(window_->saveTo(path));
+    QByteArray text = contentOf(path);
+    const QList<double> listed = closedFormsIn(text);
+    QVERIFY(!listed.isEmpty());
+    text.replace("\"model\": \"llama-3.2-1b\"", "\"model\": \"/home/her/config.json\"");
+    written(folder_, "hers.hexaplan", text);
+    window_.reset();
+    open();
+    openFile(path);
+    QVERIFY2(window_->message().isEmpty(), qPrintable(window_->message()));
+    QVERIFY(!document().searches().front()->evaluation->understood());
+    QVERIFY(window_->saveTo(path));
+    QCOMPARE(closedFormsIn(contentOf(path)), listed);
+  }
+
+  void a_search_that_runs_ends_with_its_project() {
+    startWith("llama-3.1-70b", "64xH100");
+    find<QLineEdit>("searchLimits")->setText("pp=1,2,4");
+    window_->pages().setCurrentIndex(2);
+    QSignalSpy found{&window_->search(), &SearchJob::found};
+    window_->findLayout();
+    QTest::mouseClick(find<QPushButton>("startSearch"), Qt::LeftButton);
+    QVERIFY(window_->search().running());
+    document().open({}, {});
+    QVERIFY(!window_->search().running());
+    QVERIFY(!found.wait(1000));
+    QVERIFY(document().searches().empty());
+    QVERIFY(!find<QWidget>("searchProgress")->isVisibleTo(window_.get()));
+    QVERIFY2(find<QLineEdit>("searchLimits")->text().isEmpty(), "limits were those of the project before");
+    // The next one is not held up by it.
+    startWith("llama-3.2-1b", "8xH100");
+    search();
+    QCOMPARE(document().searches().size(), 1U);
   }
 
   void the_command_reads_the_question_with_every_gap_filled() {
@@ -235,6 +291,55 @@ class ProjectTest : public WindowFixture {
     QCOMPARE(offered_, QFileInfo{folder_.filePath("half.hexaplan")}.absoluteFilePath());
     QVERIFY(contentOf(folder_.filePath("whole.hexaplan")).contains("\"baseline\""));
     QVERIFY(!document().isModified());
+  }
+
+  void a_second_scenario_loses_no_more_than_the_first() {
+    startWith("llama-3.2-1b", "8xH100");
+    QVERIFY(window_->saveTo(folder_.filePath("kept.json")));
+    note("worth keeping");
+    answerWith(QMessageBox::Save);
+    nameFile(folder_.filePath("again.json"));
+    press(Qt::Key_N, Qt::ControlModifier);
+    QVERIFY(contentOf(folder_.filePath("again.json")).contains("hexaplan/scenario/1"));
+    QCOMPARE(document().notes(), QString{"worth keeping"});
+    answerWith(QMessageBox::Save);
+    nameFile(folder_.filePath("kept.hexaplan"));
+    press(Qt::Key_N, Qt::ControlModifier);
+    QVERIFY(document().notes().isEmpty());
+    QVERIFY(contentOf(folder_.filePath("kept.hexaplan")).contains("worth keeping"));
+  }
+
+  void a_scenario_of_a_project_s_name_becomes_a_project_where_it_is() {
+    const QString path = written(
+        folder_, "scenario.hexaplan",
+        R"({"schema": "hexaplan/scenario/1", "model": "llama-3.2-1b", "cluster": "8xH100", "layout": "tp2"})");
+    openFile(path);
+    note("worth keeping");
+    QVERIFY(window_->saveTo(path));
+    QVERIFY(document().isModified());
+    nameFile(path);
+    answerWith(QMessageBox::Yes);  // the dialog's own question
+    QTest::mouseClick(find<QPushButton>("offer.0"), Qt::LeftButton);
+    QCOMPARE(offered_, QFileInfo{path}.absoluteFilePath());
+    QVERIFY(!document().isModified());
+    QVERIFY(contentOf(path).contains("worth keeping"));
+  }
+
+  void a_name_with_dots_gets_its_ending_and_replaces_nothing_unasked() {
+    startWith("llama-3.2-1b", "8xH100");
+    const QString path = folder_.filePath("Llama-3.1-8B.hexaplan");
+    written(folder_, "Llama-3.1-8B.hexaplan", "somebody's");
+    nameFile(folder_.filePath("Llama-3.1-8B"));
+    answerWith(QMessageBox::No);
+    press(Qt::Key_S, Qt::ControlModifier);
+    QVERIFY2(asked_.contains("Llama-3.1-8B.hexaplan exists already"), qPrintable(asked_));
+    QCOMPARE(contentOf(path), QByteArray{"somebody's"});
+    QVERIFY(document().path().isEmpty());
+    nameFile(folder_.filePath("Llama-3.1-8B"));
+    answerWith(QMessageBox::Yes);
+    press(Qt::Key_S, Qt::ControlModifier);
+    QVERIFY(contentOf(path).contains("hexaplan/project/1"));
+    QCOMPARE(document().path(), path);
   }
 
   void every_change_is_marked_and_asked_about_data() {
@@ -335,6 +440,18 @@ class ProjectTest : public WindowFixture {
     QVERIFY(find<QLabel>("notesProblem")->isVisible());
   }
 
+  void notes_of_a_file_beyond_that_end_can_be_shortened() {
+    const QString longer{kMostNotes + 10, u'x'};
+    document().open({.notes = longer}, {});
+    press(Qt::Key_6, Qt::ControlModifier);
+    notes()->setFocus();
+    press(Qt::Key_Delete);
+    QCOMPARE(document().notes().size(), longer.size() - 1);
+    notes()->insertPlainText("yy");
+    QCOMPARE(document().notes().size(), longer.size() - 1);
+    QVERIFY(find<QLabel>("notesProblem")->isVisible());
+  }
+
   void what_is_no_project_of_this_version_is_refused_data() {
     QTest::addColumn<QByteArray>("text");
     QTest::addColumn<QString>("said");
@@ -405,6 +522,7 @@ class ProjectTest : public WindowFixture {
     QTest::mouseClick(find<QPushButton>("forgetSearch"), Qt::LeftButton);
     QCOMPARE(searches.size(), 1U);
     QCOMPARE(find<QLineEdit>("searchLimits")->text(), QString{"tp=8"});
+    QVERIFY2(kept->currentText().contains("tp=8; llama-3.2-1b on 8 ×"), qPrintable(kept->currentText()));
     for (std::size_t i = 0; i < kMostSearches + 1; ++i) document().keepSearch(searches.back());
     QCOMPARE(searches.size(), kMostSearches);
   }

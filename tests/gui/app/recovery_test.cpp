@@ -180,11 +180,11 @@ class RecoveryTest : public QObject {
     Session session{.project = {.request = asked}, .path = home_->filePath("mine.json")};
     session.project.compared.baseline = evaluator.evaluate(question("llama-3.1-8b", "tp4"));
     session.project.compared.pins = {{"before lunch", evaluator.evaluate(question("llama-3.1-8b", "tp8"))}};
-    writeFile(home_->filePath("session.json"), toText(session, {}));
+    writeFile(home_->filePath("session.json"), toText(session));
     const Session read = readSession(home_->filePath("session.json"));
     QVERIFY(read.project == session.project);
     QCOMPARE(read.path, session.path);
-    writeFile(RecoveryFile::folder() + "/window-1.json", toText(session, {}));
+    writeFile(RecoveryFile::folder() + "/window-1.json", toText(session));
     openWindows({});
     const ScenarioDocument& document = windows()[0]->document();
     QVERIFY(document.baseline() != nullptr && document.baseline()->priced());
@@ -228,7 +228,7 @@ class RecoveryTest : public QObject {
     search->ranking = planner::search(search->problem);
     QVERIFY(!search->ranking.plans.empty());
     project.searches = {search};
-    const QByteArray text = toText(session, {});
+    const QByteArray text = toText(session);
     const QString file = RecoveryFile::folder() + "/window-1.json";
     writeFile(file, text);
     auto process = started({});
@@ -241,7 +241,7 @@ class RecoveryTest : public QObject {
     openWindows({});
     QCOMPARE(windows().size(), std::size_t{1});
     const ScenarioDocument& document = windows()[0]->document();
-    QCOMPARE(toText(document.session(), {}), text);
+    QCOMPARE(toText(document.session()), text);
     QCOMPARE(document.notes(), QString{"ask again on Monday"});
     QCOMPARE(document.searches().size(), std::size_t{1});
     QCOMPARE(document.savedAs(), SavedAs::Project);
@@ -279,7 +279,7 @@ class RecoveryTest : public QObject {
 
   void what_cannot_be_read_is_moved_aside_and_told_data() {
     QTest::addColumn<QByteArray>("text");
-    QTest::newRow("cut off") << toText({}, {}).left(40);
+    QTest::newRow("cut off") << toText({}).left(40);
     QTest::newRow("of a newer version") << QByteArray{R"({"schema": "hexaplan/recovery/3", "tabs": []})"};
     QTest::newRow("empty") << QByteArray{};
   }

@@ -6,6 +6,8 @@
 #include <QPushButton>
 #include <QRegularExpression>
 #include <QTableView>
+#include <QTextDocument>
+#include <QTextDocumentFragment>
 #include <algorithm>
 #include <cmath>
 
@@ -134,6 +136,16 @@ class WindowFilesTest : public WindowFixture {
     QVERIFY(done.wait(kPatience));
     QVERIFY(!done[0][1].toString().isEmpty());
     QVERIFY2(window_->message().startsWith("Not saved: "), qPrintable(window_->message()));
+  }
+
+  void a_question_that_is_not_understood_has_no_report() {
+    const QString path = folder_.filePath("nothing.html");
+    QSignalSpy done{window_.get(), &MainWindow::reportWritten};
+    window_->writeReport(path);
+    QCOMPARE(done.count(), 1);
+    QCOMPARE(done[0][1].toString(), QString{"Choose a model and GPUs first."});
+    QVERIFY2(window_->message().startsWith("Not saved: "), qPrintable(window_->message()));
+    QVERIFY(!QFile::exists(path));
   }
 
   void a_report_holds_the_search_only_where_it_answers_the_present_question() {
@@ -351,6 +363,16 @@ class WindowFilesTest : public WindowFixture {
     // A report of another kind takes its place.
     openFile(written(folder_, "broken.json", R"({"schema": "hexaplan/validation/1", "scenarios": [{}]})"));
     QVERIFY2(window_->message().contains("name"), qPrintable(window_->message()));
+  }
+
+  void why_a_report_is_not_understood_is_said_in_plain_letters() {
+    openFile(written(folder_, "later.hexaplan", R"({"schema": "hexaplan/project/1",
+      "scenario": {"schema": "hexaplan/scenario/1"},
+      "measured": [{"name": "run.json", "report": {"schema": "hexaplan/run/2", "complete": true}}]})"));
+    const QString shown = QTextDocumentFragment::fromHtml(find<QLabel>("reportTitle")->text()).toPlainText();
+    QVERIFY2(Qt::mightBeRichText(find<QLabel>("reportTitle")->text()), "else its escapes were letters");
+    QVERIFY2(shown.startsWith("Not understood here: ") && shown.contains("\"hexaplan/run/2\""),
+             qPrintable(shown));
   }
 
   void the_published_runs_nearest_to_the_question_are_named() {

@@ -4,12 +4,14 @@
 #include <QDir>
 #include <QDropEvent>
 #include <QFile>
+#include <QFont>
 #include <QLineEdit>
 #include <QMimeData>
 #include <QSignalSpy>
 #include <QStandardPaths>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTranslator>
 #include <QUrl>
 #include <memory>
 
@@ -41,6 +43,35 @@ class WindowFixture : public QObject {
  protected:
   std::unique_ptr<MainWindow> window_;
   QTemporaryDir folder_;
+
+  /// Language and letters of every window that opens while it lives; the test's window goes with it.
+  class Look {
+   public:
+    Look(WindowFixture& test, const QString& language, double pixels)
+        : test_{test}, usual_{QApplication::font()} {
+      QFont font = usual_;
+      font.setPointSizeF(pixels * 72.0 / test.window_->logicalDpiY());
+      QApplication::setFont(font);
+      if (language == "en") return;
+      built_ = translator_.load(":/i18n/hexaplan_" + language);
+      if (built_) QApplication::installTranslator(&translator_);
+    }
+    ~Look() {
+      test_.window_.reset();
+      QApplication::removeTranslator(&translator_);
+      QApplication::setFont(usual_);
+    }
+    Look(const Look&) = delete;
+    Look& operator=(const Look&) = delete;
+    /// False: this program was built without the language.
+    [[nodiscard]] bool isBuilt() const { return built_; }
+
+   private:
+    WindowFixture& test_;
+    QFont usual_;
+    QTranslator translator_;
+    bool built_ = true;
+  };
 
   template <class W>
   W* find(const char* name) {

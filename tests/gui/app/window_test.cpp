@@ -10,7 +10,6 @@
 #include <QListWidget>
 #include <QMenuBar>
 #include <QPushButton>
-#include <QScopeGuard>
 #include <QScrollBar>
 #include <QSet>
 #include <QSlider>
@@ -19,7 +18,6 @@
 #include <QTextBlock>
 #include <QTextBrowser>
 #include <QToolButton>
-#include <QTranslator>
 #include <QTreeView>
 #include <algorithm>
 #include <utility>
@@ -682,19 +680,8 @@ class WindowTest : public WindowFixture {
   void the_window_fits_a_screen_of_1024_pixels_with_all_it_shows() {
     QFETCH(int, pixels);
     QFETCH(QString, language);
-    const QFont usual = QApplication::font();
-    QFont font = usual;
-    font.setPointSizeF(pixels * 72.0 / window_->logicalDpiY());
-    QTranslator translator;
-    const bool translated = language != "en" && translator.load(":/i18n/hexaplan_" + language);
-    if (language != "en" && !translated) QSKIP("built without translations");
-    QApplication::setFont(font);
-    if (translated) QApplication::installTranslator(&translator);
-    const auto restore = qScopeGuard([&] {
-      window_.reset();
-      QApplication::removeTranslator(&translator);
-      QApplication::setFont(usual);
-    });
+    const Look look{*this, language, static_cast<double>(pixels)};
+    if (!look.isBuilt()) QSKIP("built without translations");
     window_ = std::make_unique<MainWindow>();
     window_->show();
     startWith("llama-3.1-70b", "64xH100");

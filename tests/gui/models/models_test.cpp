@@ -217,6 +217,19 @@ TEST(plan_table_model, shows_a_ranking_with_units_and_sorts_by_value) {
   }
 }
 
+TEST(plan_table_model, says_no_gain_of_a_plan_that_cannot_be_priced_here) {
+  constexpr int kGain = 12;
+  planner::Ranking found = ranking();
+  PlanTableModel model;
+  model.setRanking(found);
+  ASSERT_EQ(model.headerData(kGain, Qt::Horizontal, Qt::DisplayRole).toString(), "uneven gain");
+  EXPECT_EQ(model.index(0, kGain).data().toString(), "250 ms");
+  found.plans.front().estimate = {};  // as it is read from a file whose model is not here
+  model.setRanking(found);
+  EXPECT_EQ(model.index(0, kGain).data(kSortRole), QVariant{});
+  EXPECT_FALSE(model.index(0, 2).data(Qt::ToolTipRole).toString().contains("faster"));
+}
+
 TEST(rejection_model, tells_rule_reason_and_what_would_pass) {
   RejectionModel model;
   const Tester tester(&model, kFatal);
