@@ -103,9 +103,10 @@ Recipe random_recipe(const ModelSpec& model, const Layout& l) {
   r.cross_entropy =
       one_of({CrossEntropy::Default, CrossEntropy::Unfused, CrossEntropy::Fused, CrossEntropy::Chunked});
   r.dropout = chance(20) ? 0.1 : 0.0;
-  const double most =
-      model.is_moe() ? static_cast<double>(model.moe.experts) / static_cast<double>(model.moe.top_k) : 1;
-  if (model.is_moe() && chance(30)) r.routing.imbalance = std::min(real(1, 2), most);
+  if (model.is_moe() && chance(30)) {
+    const double most = static_cast<double>(model.moe.experts) / static_cast<double>(model.moe.top_k);
+    r.routing.imbalance = std::min(real(1, 2), most);
+  }
   if (model.is_moe() && chance(30)) {
     r.routing.capacity_factor = real(0.5, 2);
     r.routing.pad_to_capacity = chance(50);

@@ -71,19 +71,20 @@ Scenario with_convolutions() {
 constexpr LayerClass kRecurrent{.recurrent = true};
 constexpr LayerClass kRecurrentAlone{.recurrent = true, .branches = Branches::Mixer};
 
-double flops(const Scenario& sc, LayerClass kind, Pass pass, std::string_view name = {}) {
-  double sum = 0;
+/// Of a pass's operations, or of those of a name.
+template <class Number>
+double sum(Number Operation::*number, const Scenario& sc, LayerClass kind, Pass pass, std::string_view name) {
+  double all = 0;
   for (const Operation& op : layer_operations(sc, kind)) {
-    if (op.pass == pass && (name.empty() || op.name == name)) sum += op.count * op.flops.value();
+    if (op.pass == pass && (name.empty() || op.name == name)) all += op.count * (op.*number).value();
   }
-  return sum;
+  return all;
+}
+double flops(const Scenario& sc, LayerClass kind, Pass pass, std::string_view name = {}) {
+  return sum(&Operation::flops, sc, kind, pass, name);
 }
 double bytes_moved(const Scenario& sc, LayerClass kind, Pass pass, std::string_view name) {
-  double sum = 0;
-  for (const Operation& op : layer_operations(sc, kind)) {
-    if (op.pass == pass && op.name == name) sum += op.count * op.bytes.value();
-  }
-  return sum;
+  return sum(&Operation::bytes, sc, kind, pass, name);
 }
 double kept(const Scenario& sc, LayerClass kind) {
   TensorLedger ledger;

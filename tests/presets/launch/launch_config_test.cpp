@@ -99,15 +99,14 @@ TEST(launch_config, deepspeeds_batch_is_the_product_that_deepspeed_checks) {
 
 /// Gradients of 16 bits have the type of the computation, whatever the profile was measured with.
 TEST(launch_config, deepspeed_accumulates_in_the_type_that_it_computes_in) {
-  const auto accumulated = [](const char* precision) {
+  const auto accumulated = [](costmodel::Precision precision) {
     Scenario s = scenario("llama-3.1-8b", "8xH100", "tp2 pp2 zero1", "megatron-deepspeed");
-    s.recipe.precision =
-        std::string_view{precision} == "fp16" ? costmodel::Precision::Fp16 : costmodel::Precision::Bf16;
+    s.recipe.precision = precision;
     const JsonValue root = parse_json(config(s, "deepspeed").text, "deepspeed.json").root;
     return *root.find("data_types")->find("grad_accum_dtype");
   };
-  EXPECT_EQ(accumulated("bf16"), JsonValue{"bf16"});
-  EXPECT_EQ(accumulated("fp16"), JsonValue{"fp16"});
+  EXPECT_EQ(accumulated(costmodel::Precision::Bf16), JsonValue{"bf16"});
+  EXPECT_EQ(accumulated(costmodel::Precision::Fp16), JsonValue{"fp16"});
 }
 
 TEST(launch_config, names_what_the_framework_cannot_say) {

@@ -45,6 +45,27 @@ double number(const JsonValue& event, std::string_view key) {
   return *event.find(key)->get_if<double>();
 }
 
+/// Spans of a thread do not overlap. Returns how many there are.
+std::size_t expect_in_order(const JsonArray& events) {
+  std::map<std::pair<std::int64_t, std::int64_t>, double> end;
+  std::size_t spans = 0;
+  for (const JsonValue& event : events) {
+    if (text_of(event, "ph") != "X") continue;
+    double& last = end[{whole(event, "pid"), whole(event, "tid")}];
+    EXPECT_GE(number(event, "ts"), last - 1e-3) << "a nanosecond of rounding; span " << spans;
+    last = number(event, "ts") + number(event, "dur");
+    ++spans;
+  }
+  return spans;
+}
+std::size_t spans_of(const Simulation& simulation) {
+  std::size_t spans = 0;
+  for (const auto& stage : simulation.stages) {
+    for (const auto& stream : stage.streams) spans += stream.size();
+  }
+  return spans;
+}
+
 class Trace : public testing::Test {
  protected:
   Simulation simulation = example();
@@ -81,20 +102,7 @@ TEST_F(Trace, every_process_and_thread_with_events_has_a_name) {
 }
 
 TEST_F(Trace, events_of_a_thread_follow_one_another) {
-  std::map<std::pair<std::int64_t, std::int64_t>, double> end;
-  std::size_t spans = 0;
-  for (const JsonValue& event : events) {
-    if (text_of(event, "ph") != "X") continue;
-    double& last = end[{whole(event, "pid"), whole(event, "tid")}];
-    EXPECT_GE(number(event, "ts"), last - 1e-3) << "a nanosecond of rounding";
-    last = number(event, "ts") + number(event, "dur");
-    ++spans;
-  }
-  std::size_t expected = 0;
-  for (const auto& stage : simulation.stages) {
-    for (const auto& stream : stage.streams) expected += stream.size();
-  }
-  EXPECT_EQ(spans, expected);
+  EXPECT_EQ(expect_in_order(events), spans_of(simulation));
 }
 
 TEST_F(Trace, counters_are_the_memory_points) {
@@ -137,17 +145,12 @@ TEST(chrome_trace, has_the_same_events_when_it_is_written_while_the_step_runs) {
   const Simulation taken = simulate_step(
       sc, {}, {.take = [&](int stage, const costmodel::StageTimeline& piece) { writer.add(stage, piece); }});
   writer.finish(taken, "long");
-  EXPECT_EQ(sorted_lines(text), sorted_lines(chrome_trace(simulate_step(sc, {}), "long")));
+  const Simulation whole_step = simulate_step(sc, {});
+  EXPECT_EQ(sorted_lines(text), sorted_lines(chrome_trace(whole_step, "long")));
   EXPECT_GT(text.size(), largest) << "in pieces";
   EXPECT_LE(largest, 1U << 20U);
-  std::map<std::pair<std::int64_t, std::int64_t>, double> end;
   const JsonDocument document = parse_json(text, "trace");
-  for (const JsonValue& event : *document.root.find("traceEvents")->get_if<JsonArray>()) {
-    if (text_of(event, "ph") != "X") continue;
-    double& last = end[{whole(event, "pid"), whole(event, "tid")}];
-    ASSERT_GE(number(event, "ts"), last - 1e-3) << "a nanosecond of rounding";
-    last = number(event, "ts") + number(event, "dur");
-  }
+  EXPECT_EQ(expect_in_order(*document.root.find("traceEvents")->get_if<JsonArray>()), spans_of(whole_step));
 }
 
 TEST(chrome_trace, a_name_may_be_longer_than_a_piece) {

@@ -1,11 +1,22 @@
 // Threads within a rank of the CPU: they share the pieces of an operation, which its shapes decide, so that a
-// step has the same bits on any number of them. Sizes are such that every operation has several pieces.
+// step has the same bits on any number of them.
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <latch>
 #include <new>
 #include <string>
+#include <thread>
 #include <vector>
+
+#ifdef __linux__
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
+#endif
 
 #include "tests/validator/step/tiny_scenario.h"
 #include "validator/executor/communicator/threads/thread_ranks.h"
@@ -35,7 +46,9 @@ std::ostream& operator<<(std::ostream& out, const ThreadCase& c) {
   return out << c.name;
 }
 
-/// Two layers of 160 columns, 2,000 words and 130 tokens a sequence.
+/// Two layers of 160 columns, 2,000 words and two micro-batches of one sequence of 530 tokens: norms have
+/// three pieces, attention eight forwards and two backwards, the products of gate and up two and those of the
+/// head eight, the update of a table of words ten. Smaller products are one piece.
 Scenario wide_scenario(const ThreadCase& one) {
   Scenario sc = tiny_scenario(one.layout);
   sc.model.layers = 2;
@@ -44,7 +57,8 @@ Scenario wide_scenario(const ThreadCase& one) {
   sc.model.attention.v_head_dim = 20;
   sc.model.mlp.ffn = 432;
   sc.model.vocab = 2000;
-  sc.recipe.sequence = 130;
+  sc.recipe.sequence = 530;
+  sc.recipe.global_batch = 2;
   one.change(sc);
   return sc;
 }
@@ -77,7 +91,7 @@ Trained train(const ThreadCase& one, int threads) {
   validator::RunOptions options{.steps = 2};
   options.host_threads = threads;
   options.make_device = [&](int /*rank*/) {
-    return validator::make_cpu_device(one.element, {.arena = nullptr, .threads = threads});
+    return validator::make_cpu_device(one.element, {.threads = threads});
   };
   options.stepped = [&](const validator::RankView& view) {
     if (view.last) state.add(view, validator::State::Master);
@@ -108,6 +122,7 @@ INSTANTIATE_TEST_SUITE_P(
                     ThreadCase{"float64_layer_norms", {}, layer_norms, Element::F64},
                     ThreadCase{"experts", {}, experts_of_four},
                     ThreadCase{"stored_scores_and_dropout", {}, stored_scores_and_dropout},
+                    ThreadCase{"stored_scores_in_bfloat16", {}, stored_scores_and_dropout, Element::Bf16},
                     ThreadCase{"adamw_8bit", {}, in_eight_bits},
                     ThreadCase{"two_ranks", {.dp = 2, .sharding = {.stage = 2}}},
                     ThreadCase{"updated_on_the_host", {}, updated_on_the_host}),
@@ -137,12 +152,52 @@ TEST(ThreadTeams, rethrow_what_a_piece_throws_and_go_on) {
   EXPECT_EQ(done, 100);
 }
 
+TEST(ThreadTeams, run_pieces_beside_each_other) {
+  ThreadTeam team{3};
+  std::latch all{3};
+  std::atomic<int> met{0};
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes{1};
+  team.for_each(3, [&](std::int64_t /*piece*/) {
+    all.count_down();
+    while (!all.try_wait() && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+    if (all.try_wait()) ++met;
+  });
+  EXPECT_EQ(met, 3) << "pieces that were begun before another one ended";
+}
+
+#ifdef __linux__
+/// Sanitizers need address space of their own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(ThreadTeams, are_smaller_where_the_system_makes_no_more_threads) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  rlim_t pages = 0;
+  std::ifstream{"/proc/self/statm"} >> pages;
+  constexpr rlim_t kForStacks = rlim_t{64} << 20U;
+  const rlimit tight{.rlim_cur = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + kForStacks,
+                     .rlim_max = before.rlim_max};
+  constexpr int kWanted = 1000;
+  ThreadTeam team{kWanted};
+  std::atomic<int> done{0};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
+  team.for_each(100, [&](std::int64_t /*piece*/) { ++done; });
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_EQ(done, 100);
+  EXPECT_LT(team.threads(), kWanted);
+  team.for_each(100, [&](std::int64_t /*piece*/) { ++done; });
+  EXPECT_EQ(done, 200);
+}
+#endif
 TEST(ThreadTeams, share_the_processors_among_the_ranks_of_a_host) {
-  const int all = validator::threads_per_rank(1);
-  EXPECT_GE(all, 1);
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  ASSERT_EQ(sched_getaffinity(0, sizeof mask, &mask), 0);
+  const int all = CPU_COUNT(&mask);
+  EXPECT_EQ(validator::threads_per_rank(1), all);
   EXPECT_EQ(validator::threads_per_rank(all), 1);
   EXPECT_EQ(validator::threads_per_rank(100000), 1) << "more ranks than processors";
 }
+#endif
 
 }  // namespace
 }  // namespace hexaplan::tests

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <span>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 #include "validator/executor/communicator/mpi/mpi_ranks.h"
@@ -16,6 +15,7 @@
 #include "validator/executor/communicator/threads/thread_ranks.h"
 #include "validator/executor/device/cpu/cpu_device.h"
 #include "validator/executor/device/cpu/instruction_set.h"
+#include "validator/executor/device/cpu/thread_team.h"
 #include "validator/executor/device/cuda/cuda_module.h"
 
 namespace hexaplan::validator {
@@ -36,8 +36,9 @@ struct BackendRow {
   std::span<const Element> elements = {};  // of a device, the default first
 };
 
+/// Those that this process may run on.
 std::string processors() {
-  return fmt::format("{} processors", std::max(1U, std::thread::hardware_concurrency()));
+  return fmt::format("{} processors", threads_per_rank(1));
 }
 
 void probe_processor(BackendState& state) {
@@ -119,7 +120,7 @@ constexpr BackendRow kBackends[] = {
      .probe = probe_cpu,
      .make_device =
          [](Element element, const DeviceRequest& request) {
-           return make_cpu_device(element, {.arena = nullptr, .threads = request.threads});
+           return make_cpu_device(element, {.threads = request.threads});
          },
      .elements = kCpuElements},
     {.name = "cuda",

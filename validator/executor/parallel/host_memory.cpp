@@ -14,7 +14,7 @@ using costmodel::DType;
 
 HostMemory::HostMemory(Device& device, bool on_disk, int threads) : device_{device} {
   const Element element = device.element_of(DType::Bf16);
-  memory_ = make_cpu_device(element, {.arena = nullptr, .threads = threads});
+  memory_ = make_cpu_device(element, {.threads = threads});
   if (on_disk) {
     auto file = std::make_unique<FileArena>();
     file_ = file.get();

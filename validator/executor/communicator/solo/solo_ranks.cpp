@@ -21,8 +21,7 @@ constexpr double kStreamScale = 1, kGradientScale = 1e-5;
 
 /// What the real rank's communicators share.
 struct SoloRank {
-  std::unique_ptr<Device> host =
-      make_cpu_device(Element::F64, {.arena = nullptr, .instructions = InstructionSet::Baseline});
+  std::unique_ptr<Device> host = make_cpu_device(Element::F64, {.instructions = InstructionSet::Baseline});
   Device* device = host.get();
   LastCall last;
   std::uint64_t seed = 1;  // of the next noise

@@ -13,8 +13,7 @@ namespace {
 
 /// What a rank's communicators share: the device that its buffers lie on, and copies of what it sent.
 struct RankMemory {
-  std::unique_ptr<Device> host =
-      make_cpu_device(Element::F64, {.arena = nullptr, .instructions = InstructionSet::Baseline});
+  std::unique_ptr<Device> host = make_cpu_device(Element::F64, {.instructions = InstructionSet::Baseline});
   Device* device = host.get();
   std::vector<std::shared_ptr<Message>> sent;
 };

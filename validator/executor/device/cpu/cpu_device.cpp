@@ -32,9 +32,6 @@
 namespace hexaplan::validator {
 namespace {
 
-/// Of a cache line, and of every vector register.
-constexpr std::align_val_t kAlignment{64};
-
 template <class Host>
 void copy_from_host(const View& to, std::span<const Host> from) {
   assert(static_cast<std::int64_t>(from.size()) == to.elements());
@@ -170,6 +167,7 @@ class CpuDevice : public Device {
   }
 
   void score_softmax(const AttentionBlock& block, const View& scores, const View& capped) override {
+    assert(block.q_pitch == block.seq_q);
     const In slopes = read(block.slopes);
     const InOut in_place = updated(scores);
     const Out before = written(capped);
@@ -180,6 +178,7 @@ class CpuDevice : public Device {
   }
   void score_softmax_backward(const AttentionBlock& block, const View& p, const View& capped, const View& d_p,
                               const View& d_scores) override {
+    assert(block.q_pitch == block.seq_q);
     const In probabilities = read(p), before = read(capped), gradient = read(d_p);
     const Out result = written(d_scores);
     each_head(block, [&](const HeadsOf& part) {

@@ -8,7 +8,7 @@
 namespace hexaplan::validator {
 
 struct CpuDeviceOptions {
-  std::unique_ptr<Arena> arena;  // where memory is taken from; none: the heap
+  std::unique_ptr<Arena> arena = nullptr;  // where memory is taken from; none: the heap
   /// One that this processor runs.
   InstructionSet instructions = chosen_instruction_set();
   int threads = 1;  // that an operation runs on, with the caller's own

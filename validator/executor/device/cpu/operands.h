@@ -1,8 +1,10 @@
 #pragma once
 #include <algorithm>
 #include <cassert>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <type_traits>
 
 #include "validator/executor/device/bf16.h"
@@ -17,6 +19,14 @@
 // rounded to nearest even once, after.
 
 namespace hexaplan::validator {
+
+/// Of memory that kernels see: of a cache line, and of every vector register. Loops over vectors begin where
+/// an address is a multiple of a register's size, so that with less the order of sums would be the heap's.
+inline constexpr std::align_val_t kAlignment{64};
+
+struct FreeAligned {
+  void operator()(void* memory) const noexcept { ::operator delete(memory, kAlignment); }
+};
 
 /// Calls `visit` with a null pointer of the C++ type that memory of `element` holds.
 template <class Visitor>
@@ -139,7 +149,8 @@ class Operand {
       here_ = validator::matrix<T>(view);
       return;
     }
-    copy_ = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(view.elements()));
+    copy_.reset(
+        static_cast<T*>(::operator new(static_cast<std::size_t>(view.elements()) * sizeof(T), kAlignment)));
     here_.data = copy_.get();
     if (!read) return;
     with_type(view.element,
@@ -153,7 +164,7 @@ class Operand {
 
  private:
   View view_;
-  std::unique_ptr<T[]> copy_;  // NOLINT(*-avoid-c-arrays): left uninitialised
+  std::unique_ptr<T, FreeAligned> copy_;  // left uninitialised
   kernels::Matrix<T> here_;
   const Conversion& conversion_;
 };

@@ -27,12 +27,12 @@ void by_rows(ThreadTeam& team, std::int64_t rows, std::int64_t cols, const Run& 
   in_pieces(team, rows, std::max<std::int64_t>(1, kNumbersOfPiece / std::max<std::int64_t>(1, cols)), run);
 }
 
-/// … of columns of `rows` numbers, for sums over rows: whole cache lines.
+/// … of columns of `rows` numbers, for sums over rows: at least so many that a piece reads whole cache lines.
 template <class Run>
 void by_columns(ThreadTeam& team, std::int64_t rows, std::int64_t cols, const Run& run) {
-  constexpr std::int64_t kLines = 64;
-  const std::int64_t lines = kNumbersOfPiece / std::max<std::int64_t>(1, rows * kLines);
-  in_pieces(team, cols, kLines * std::max<std::int64_t>(1, lines), run);
+  constexpr std::int64_t kColumns = 64;
+  const std::int64_t times = kNumbersOfPiece / std::max<std::int64_t>(1, rows * kColumns);
+  in_pieces(team, cols, kColumns * std::max<std::int64_t>(1, times), run);
 }
 
 template <class T>

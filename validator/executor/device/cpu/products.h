@@ -69,13 +69,12 @@ template <class T>
     const std::int64_t first = offsets[static_cast<std::size_t>(i)];
     const std::int64_t rows = offsets[static_cast<std::size_t>(i) + 1] - first;
     const auto part = [&](const auto& m) { return rows_of(m, i * (m.rows / groups), m.rows / groups); };
-    Product<T> product{.a = rows_of(a, first, rows),
-                       .transpose_a = g.transpose_a,
-                       .b = g.transpose_a ? rows_of(b, first, rows) : part(b),
-                       .transpose_b = g.transpose_b,
-                       .accumulate = g.accumulate,
-                       .c = g.transpose_a ? part(c) : rows_of(c, first, rows)};
-    products.push_back(product);
+    products.push_back({.a = rows_of(a, first, rows),
+                        .transpose_a = g.transpose_a,
+                        .b = g.transpose_a ? rows_of(b, first, rows) : part(b),
+                        .transpose_b = g.transpose_b,
+                        .accumulate = g.accumulate,
+                        .c = g.transpose_a ? part(c) : rows_of(c, first, rows)});
   }
   return products;
 }

@@ -1,6 +1,7 @@
 #include "validator/executor/device/cpu/thread_team.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #ifdef __linux__
@@ -19,7 +20,11 @@ ThreadTeam::~ThreadTeam() {
 }
 
 void ThreadTeam::start() {
-  for (int thread = 1; thread < threads_; ++thread) others_.emplace_back([this] { work(); });
+  try {
+    for (int thread = 1; thread < threads_; ++thread) others_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) {  // those that there are do the same pieces
+    threads_ = static_cast<int>(others_.size()) + 1;
+  }
 }
 
 void ThreadTeam::take_pieces() {

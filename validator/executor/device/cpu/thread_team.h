@@ -19,6 +19,7 @@ class ThreadTeam {
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
   ~ThreadTeam();
+  /// Fewer than were asked for once the system has refused to make more.
   [[nodiscard]] int threads() const { return threads_; }
 
   /// Calls run(piece) for every piece in [0, pieces), and returns when all have returned. Rethrows what the

@@ -25,7 +25,7 @@ Matrix<const T> view_of(const Dense<T>& m) {
   return {m.data(), m.rows(), m.cols(), m.cols()};
 }
 
-/// Queries whose scores exist at once: a thread has at most five arrays of kTileScores of them, or of eight
+/// Queries whose scores exist at once: a thread has at most four arrays of kTileScores of them, or of eight
 /// queries.
 constexpr std::int64_t kTile = 64, kSmallestTile = 8, kTileScores = std::int64_t{1} << 20;
 std::int64_t tile_queries(const AttentionBlock& block) {
@@ -255,7 +255,6 @@ namespace {
 /// Calls visit(query, its row, its columns' beginning, head) for every row of stored scores.
 template <class Visitor>
 void for_each_row_of_scores(const AttentionBlock& block, const Visitor& visit) {
-  assert(block.q_pitch == block.seq_q);
   for (std::int64_t r = 0; r < block.batch * block.q_pitch; ++r) {
     for (std::int64_t h = 0; h < block.heads; ++h) visit(r % block.q_pitch, r, h * block.seq_kv, h);
   }
