@@ -40,7 +40,7 @@ struct StageMemory {
   [[nodiscard]] constexpr MemoryBreakdown on_device() const {
     MemoryBreakdown kinds = at_peak;
     // One kind alone has a fraction of a byte, so that rounded kinds add up to the rounded sum.
-    kinds.overhead = Bytes{static_cast<double>(static_cast<std::int64_t>(at_peak.overhead.value()))};
+    kinds.overhead = Bytes{static_cast<double>(static_cast<std::int64_t>(at_peak.overhead.value() + 0.5))};
     kinds.cached += device - kinds.total();
     return kinds;
   }
