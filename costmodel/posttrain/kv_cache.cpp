@@ -37,6 +37,7 @@ double multiply_adds(const AttentionSpec& a, int tp) {
 /// sees beside the next one (mamba_ssm_cache_dtype of Nemotron-H's config.json; vllm-project/vllm
 /// vllm/model_executor/layers/mamba/mamba_utils.py, MambaStateShapeCalculator).
 Bytes states_of_sequence(const ModelSpec& model, DType type, int tp) {
+  if (!model.is_recurrent()) return {};
   const RecurrentSpec& r = model.recurrent;
   const auto heads = static_cast<double>(ceil_div(r.heads, tp)), width = static_cast<double>(r.head_dim);
   const double keys = static_cast<double>(ceil_div(r.groups, tp) * r.state);

@@ -251,7 +251,9 @@ Generation generate(const PostTraining& question, const ClusterSpec& cluster, By
   Generation out;
   out.engines = cluster.gpus / engine.tp;
   out.responses = ceil_div(batch.sequences(), out.engines);
-  out.token = cache_of_sequence(model, engine.cache, engine.tp, 1);
+  // The state of a recurrent layer is no token's.
+  out.token = cache_of_sequence(model, engine.cache, engine.tp, 1) -
+              cache_of_sequence(model, engine.cache, engine.tp, 0);
   out.cache = cache;
   const Bytes mean = cache_of_sequence(model, engine.cache, engine.tp, batch.mean());
   const double fit = cache / mean;

@@ -27,12 +27,13 @@ struct KnobRow {
 bool offloads(const Scenario& s, OffloadTarget target) {
   return (s.recipe.offload & target) != 0;
 }
-/// Sizes by which parameters are gathered and shards updated are said, and nothing is gathered layer by
-/// layer.
+/// ZeRO-3 alone gathers and updates piece by piece; one rank gathers nothing.
 bool sizes_in_vain(const Scenario& s) {
+  const bool pieces = s.layout.sharding.stage >= 3;
   ZeroSizes sizes = s.recipe.sizes;
   sizes.reduce_bucket.reset();
-  return sizes != ZeroSizes{} && s.layout.sharding.stage < 3;
+  if (pieces) sizes.update_group.reset();
+  return sizes != ZeroSizes{} && (!pieces || s.layout.shard_ranks() == 1);
 }
 bool offloads_states(const Scenario& s) {
   return offloads(s, kOffloadOptimizer) || offloads(s, kOffloadParameters);
@@ -251,7 +252,11 @@ constexpr KnobRow kWithoutEffect[] = {
      "neither optimizer states nor parameters are offloaded"},
     {"multi-token prediction", [](const Scenario& s) { return s.model.mtp_layers > mtp_modules(s); },
      "the framework trains the main model without these modules"},
-    {"sizes of gathers and updates", sizes_in_vain, "ZeRO-3 alone gathers and updates piece by piece"},
+    {"prefetch_bucket, live_parameters, reuse_distance, persistence_threshold, sub_group_size", sizes_in_vain,
+     "ZeRO-3 alone gathers and updates piece by piece, over several ranks"},
+    {"reduce_bucket",
+     [](const Scenario& s) { return s.recipe.sizes.reduce_bucket && s.layout.dp * s.layout.cp == 1; },
+     "there are no replicas: dp and cp are 1"},
     {"hpz", [](const Scenario& s) { return s.layout.sharding.hpz > 0 && !zero_plus_plus_applies(s); },
      "ZeRO++ works on ZeRO-3"},
     {"qwz",
