@@ -27,12 +27,12 @@ enum class Direction : std::uint8_t { Forward, Backward };
 [[nodiscard]] Seconds attention_time(const AttentionShape& shape, Direction direction, Precision precision,
                                      const GpuSpec& gpu, const Calibration& calibration);
 
-/// Time of a memory-bound kernel that moves `bytes` (reads + writes).  [docs/formulas.md#T3]
 /// Products of a recurrence, chunk by chunk: the longer of their FLOPs and their traffic. Nobody has measured
 /// a curve; FLOPs run at a share of FlashAttention-2's rate.  [docs/formulas.md#T15]
 [[nodiscard]] Seconds scan_time(Flops flops, Bytes bytes, Direction direction, Precision precision,
                                 const GpuSpec& gpu, const Calibration& calibration);
 
+/// Time of a memory-bound kernel that moves `bytes` (reads + writes).  [docs/formulas.md#T3]
 [[nodiscard]] Seconds memory_bound_time(Bytes bytes, const GpuSpec& gpu, const Calibration& calibration);
 
 /// Time of the optimizer's kernels, which read and write `bytes`: by their own curve where one was measured,

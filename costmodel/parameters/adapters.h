@@ -67,7 +67,7 @@ struct PackedLayers {
 [[nodiscard]] constexpr std::int64_t adapted_parts(const Scenario& scenario, std::string_view tensor,
                                                    std::int64_t parts) {
   const Recipe& recipe = scenario.recipe;
-  const bool attention = tensor.substr(0, 10) == "attention.", state = tensor.substr(0, 6) == "state.";
+  const bool attention = tensor.starts_with("attention."), state = tensor.starts_with("state.");
   if (is_expert_parameter(scenario, tensor)) return 0;
   if (recipe.fine_tune == FineTune::Ia3) return parts;
   switch (recipe.lora_targets) {

@@ -204,8 +204,7 @@ ValueId attention(ForwardBuilder& b, const ModelSpec& m, LayerClass kind, ValueI
                 Parameter::AttentionOutputBias);
 }
 
-// --- Recurrences: what stands where attention would, as the fused kernels have it
-// ----------------------------
+// Recurrences: what stands where attention would, as the fused kernels have it.
 
 constexpr Shape kStateValues = tokens(Width::StateValues);
 constexpr Shape kOfStateHeads{Rows::Tokens, Width::StateHeads, Type::Fp32};
@@ -373,10 +372,6 @@ ValueId experts(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
   if (shares && !mutant("experts-output-takes-a-buffer")) p.ops.back().in_place = 1;
   return out;
 }
-
-}  // namespace
-
-namespace {
 
 /// A mixer or an MLP alone, behind its norm and beside the residual stream (Nemotron-H, Mamba-2).
 Program forward_branch(const ModelSpec& m, LayerClass kind) {

@@ -24,6 +24,7 @@ void fill_attention(const Filler& set, const Scenario& sc, const LocalDims& d) {
   const bool latent = a.kind == AttentionKind::Latent;
   const std::int64_t key_value = latent ? d.q + d.o : d.k + d.v;
   set(Width::QueryKeyValue, d.q + d.k + d.v);
+  set(Width::QueryGateKeyValue, d.q + d.o + d.k + d.v);
   set(Width::QueryKey, d.q + d.k);
   set(Width::QueryValue, d.q + d.v);
   set(Width::Query, d.q);
@@ -42,11 +43,10 @@ void fill_attention(const Filler& set, const Scenario& sc, const LocalDims& d) {
   set(Width::KeyValueUp, d.heads * (a.qk_nope_dim + a.v_head_dim));
 }
 
-void fill_recurrence_sizes(const Filler& set, const Scenario& sc, const LocalDims& d) {
+void fill_recurrence(const Filler& set, const Scenario& sc, const LocalDims& d) {
   const RecurrentSpec& r = sc.model.recurrent;
   // Heads are exchanged for tokens: a rank has all of a sequence for its share of them.
   set(Rows::Chunks, d.chunks);
-  set(Width::QueryGateKeyValue, d.q + d.o + d.k + d.v);
   set(Width::StateProjected, d.state_projected);
   set(Width::StateExchanged, d.state_exchanged);
   set(Width::StateMixed, d.state_mixed);
@@ -114,7 +114,7 @@ Sizes sizes_of(const Scenario& sc, const LocalDims& d) {
   set(Width::Vocab, d.vocab);
   set(Width::Positions, sc.model.max_positions);
   fill_attention(set, sc, d);
-  fill_recurrence_sizes(set, sc, d);
+  fill_recurrence(set, sc, d);
   fill_mixture(set, sc, d);
   sizes.activation_bytes = bytes_per_element(activation_dtype(sc.recipe.precision));
   sizes.quantised_bytes = sc.framework.quantized_input_bytes;

@@ -49,7 +49,7 @@ OverlapRules overlap_rules(const Scenario& sc) {
           .message_host = f.pipeline_wait / 2,  // there and back
           .microbatch_host = f.microbatch_overhead,
           .gathers_beside_forward = overlaps_parameter_gather(sc),
-          .reduces_beside_backward = reduces_beside_backward(sc),
+          .reduces_beside_backward = overlaps_gradients(sc),
           .reduces_every_pass = reduces_every_pass(sc)};
 }
 

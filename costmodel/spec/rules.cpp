@@ -529,10 +529,8 @@ bool in_backward_has_one_microbatch(const Scenario& sc, Reason* why) {
   });
 }
 
-/// deepspeedai/DeepSpeed deepspeed/utils/groups.py _create_zero_param_parallel_group: the secondary groups
-/// cut the ranks that share parameters.
 /// deepspeedai/DeepSpeed@edaa722 deepspeed/runtime/zero/stage_1_and_2.py refuses "Muon with reduce scatter"
-/// beside an offloaded optimizer; Newton-Schulz iterations on a host's cores are nobody's.
+/// beside an offloaded optimizer; nobody runs Newton-Schulz iterations on a host's cores.
 bool matrices_stay_on_the_gpu(const Scenario& sc, Reason* why) {
   if (!traits_of(sc.recipe.optimizer).orthogonalises || offloaded_update(sc.recipe) <= 0) return true;
   return fails(why, [] {
@@ -541,6 +539,8 @@ bool matrices_stay_on_the_gpu(const Scenario& sc, Reason* why) {
   });
 }
 
+/// deepspeedai/DeepSpeed deepspeed/utils/groups.py _create_zero_param_parallel_group: the secondary groups
+/// cut the ranks that share parameters.
 bool secondary_partition_divides(const Scenario& sc, Reason* why) {
   const int hpz = sc.layout.sharding.hpz, ranks = sc.layout.shard_ranks();
   if (hpz <= 1 || sc.layout.sharding.stage < 3 || ranks % hpz == 0) return true;

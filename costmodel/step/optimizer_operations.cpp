@@ -19,9 +19,9 @@ double traffic(const StateTypes& types, const OptimizerTraits& traits) {
   return bytes_per_element(types.gradient) + parameter + states + traits.further_bytes;
 }
 
-/// SGD in three kernels: the moment is scaled, then the gradient is added to it, then it is subtracted from
-/// the parameter. The moment is read twice and written once
-/// more than in one kernel (pytorch/pytorch torch/optim/sgd.py _multi_tensor_sgd, without weight decay).
+/// SGD in three kernels: the moment is scaled, the gradient is added to it, and it is subtracted from the
+/// parameter. The moment is read twice and written once more than in one kernel (pytorch/pytorch
+/// torch/optim/sgd.py _multi_tensor_sgd, without weight decay).
 double foreach_bytes(const Scenario& sc, const StateTypes& types, Optimizer optimizer) {
   return optimizer == Optimizer::Sgd && sc.framework.foreach_sgd ? 3 * bytes_per_element(types.moment) : 0;
 }

@@ -115,15 +115,11 @@ Pass pass_of_reduction(const Scenario& sc) {
   return reduces_every_pass(sc) ? Pass::BackwardWeight : Pass::Step;
 }
 
-bool reduces_beside_backward(const Scenario& sc) {
-  return overlaps_gradients(sc);
-}
-
 void append_gradient_reduction(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
   if (gathers_layers(sc)) return;
   const int stage = sc.layout.sharding.stage;
   const bool scatters = stage >= 1 && sc.framework.reduce_scatter_gradients;
-  const bool bucketed = reduces_beside_backward(sc) && sc.framework.gradient_bucket_elements > 0;
+  const bool bucketed = overlaps_gradients(sc) && sc.framework.gradient_bucket_elements > 0;
   append_both(sc,
               {.name = "gradient.reduce",
                .pass = pass_of_reduction(sc),

@@ -8,9 +8,6 @@
 
 namespace hexaplan::costmodel {
 
-/// True when buckets are reduced while backward still runs.
-[[nodiscard]] bool reduces_beside_backward(const Scenario& scenario);
-
 /// The pass with which whole gradients are reduced: every micro-batch's, or once in a step.
 [[nodiscard]] Pass pass_of_reduction(const Scenario& scenario);
 

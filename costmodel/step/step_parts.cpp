@@ -249,7 +249,7 @@ StepCombiner::StepCombiner(const Scenario& sc, Seconds message)
       by_layer_{gathers_layers(sc)},
       reduction_waits_{gradient_reduction(sc) != GradientReduction::Every},
       reduces_every_pass_{costmodel::reduces_every_pass(sc)},
-      reduces_beside_backward_{reduces_beside_backward(sc)},
+      reduces_beside_backward_{overlaps_gradients(sc)},
       gathers_beside_forward_{overlaps_parameter_gather(sc)},
       pipeline_overlap_{costmodel::pipeline_overlap(sc)},
       messages_{pipeline_messages(message)} {}

@@ -98,7 +98,7 @@ const std::array<TechniqueEvidence, kTechniqueCount>& technique_evidence() {
 TechniqueSet techniques_used(const Scenario& scenario) {
   TechniqueSet set = 0;
   for (const TechniqueEvidence& row : kEvidence) {
-    if (uses(scenario, row.technique)) set |= 1U << static_cast<unsigned>(row.technique);
+    if (uses(scenario, row.technique)) set |= bit_of(row.technique);
   }
   return set;
 }

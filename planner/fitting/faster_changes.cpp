@@ -35,12 +35,8 @@ Settings trade(Scenario& s, int& degree, const char* name, bool more) {
   from /= 2;
   to *= 2;
   Settings settings{{"layout", fmt::format("{}{} dp{}", name, degree, s.layout.dp)}};
-  if (s.layout.tp == 1) {
-    s.layout.sp = false;
-  } else if (!s.layout.sp && s.framework.abilities.sequence) {
-    s.layout.sp = true;
-    settings.push_back({"layout", "sp"});
-  }
+  if (s.layout.tp == 1) s.layout.sp = false;
+  for (ChangedSetting& also : split_sequences(s)) settings.push_back(std::move(also));
   return settings;
 }
 
@@ -60,12 +56,7 @@ constexpr SingleChange kSingleChanges[] = {
     {"selective recomputation",
      [](Scenario& s) { return change_recompute(s, RecomputeMode::Selective, "selective"); }},
     {"full recomputation", [](Scenario& s) { return change_recompute(s, RecomputeMode::Full, "full"); }},
-    {"sequence parallelism",
-     [](Scenario& s) -> Settings {
-       if (s.layout.tp == 1 || s.layout.sp || !s.framework.abilities.sequence) return {};
-       s.layout.sp = true;
-       return {{"layout", "sp"}};
-     }},
+    {"sequence parallelism", split_sequences},
     {"optimizer states sharded over data-parallel ranks",
      [](Scenario& s) -> Settings {
        if (s.layout.sharding.stage != 0) return {};

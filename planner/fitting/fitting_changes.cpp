@@ -15,6 +15,12 @@ using costmodel::Layout;
 using costmodel::RecomputeMode;
 using costmodel::Scenario;
 
+std::vector<ChangedSetting> split_sequences(Scenario& s) {
+  if (s.layout.sp || s.layout.tp == 1 || !s.framework.abilities.sequence) return {};
+  s.layout.sp = true;
+  return {{"layout", "sp"}};
+}
+
 std::vector<ChangedSetting> change_recompute(Scenario& s, RecomputeMode mode, const char* word) {
   if (s.recipe.recompute.mode == mode || !costmodel::has_bit(s.framework.abilities.recompute, mode))
     return {};
@@ -40,7 +46,7 @@ Settings shard_more(Scenario& s) {
   const unsigned can = s.framework.abilities.zero_stages;
   const bool by_itself = (can & ~1U) != 0;
   if (s.layout.sharding.stage >= kStage || s.layout.dp * s.layout.cp == 1) return {};
-  if (by_itself && (can & 1U << kStage) == 0) return {};
+  if (by_itself && !costmodel::has_bit(can, kStage)) return {};
   s.layout.sharding.stage = kStage;
   return {{"layout", kStage == 3 ? "fsdp" : fmt::format("zero{}", kStage)}};
 }
@@ -60,12 +66,6 @@ Settings trade_data_parallelism(Scenario& s, int Layout::*degree, const char* na
   s.layout.dp /= 2;
   s.layout.*degree *= 2;
   return {{"layout", fmt::format("{}{} dp{}", name, s.layout.*degree, s.layout.dp)}};
-}
-
-Settings split_sequences(Scenario& s) {
-  if (s.layout.sp || s.layout.tp == 1 || !s.framework.abilities.sequence) return {};
-  s.layout.sp = true;
-  return {{"layout", "sp"}};
 }
 
 Settings one_sequence(Scenario& s) {

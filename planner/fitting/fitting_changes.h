@@ -17,6 +17,9 @@ struct ChangedSetting {
   std::string value;
 };
 
+/// Sequence parallelism beside tensor parallelism, where the framework has it and the layout has it not.
+[[nodiscard]] std::vector<ChangedSetting> split_sequences(costmodel::Scenario& scenario);
+
 /// Sets how layers are recomputed, in whatever the framework has of it; empty: it has not, or it is so
 /// already.
 [[nodiscard]] std::vector<ChangedSetting> change_recompute(costmodel::Scenario& scenario,

@@ -372,7 +372,7 @@ void UnitSearch::price(const LayoutChoice& combination) {
       continue;
     }
     const StatePart& states = state_part(pipe, sharding);
-    if (most_memory_ < least_peak(states)) {
+    if (most_memory_ < least_of_states(states)) {
       prune(combination, states);
       continue;
     }
@@ -415,7 +415,7 @@ void UnitSearch::prune(const LayoutChoice& combination, const StatePart& states)
   findings_->counts.pruned += pruned;
   findings_->reject(Limit::Memory, pruned, std::numeric_limits<double>::infinity(), candidate_);
   const double rounding = 1e-9;
-  const double least = (least_peak(states) * (1 - rounding) - most_memory_).value();
+  const double least = (least_of_states(states) * (1 - rounding) - most_memory_).value();
   if (closest_ != nullptr && closest_->value() < least) return;
   for (std::size_t option = 0; option < space_.recomputes.size(); ++option) {
     candidate_.recompute = static_cast<std::uint16_t>(option);

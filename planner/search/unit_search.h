@@ -191,7 +191,7 @@ class UnitSearch {
   [[nodiscard]] costmodel::Bytes peak_of(std::uint16_t sharding, const StatePart& states);
   [[nodiscard]] bool differing_chunks();
   /// A bound from below on peak_of, whatever is kept or recomputed.
-  [[nodiscard]] costmodel::Bytes least_peak(const StatePart& states) const;
+  [[nodiscard]] costmodel::Bytes least_of_states(const StatePart& states) const;
   /// … and on what it replays of the present stages.
   [[nodiscard]] costmodel::Bytes least_replayed_peak(const StatePart& states) const;
   [[nodiscard]] std::vector<WarmUp> make_warm_ups(const PipelineChoice& pipe, int microbatches) const;

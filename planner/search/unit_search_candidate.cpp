@@ -56,7 +56,7 @@ bool UnitSearch::differing_chunks() {
   return entry->second;
 }
 
-Bytes UnitSearch::least_peak(const StatePart& states) const {
+Bytes UnitSearch::least_of_states(const StatePart& states) const {
   return may_replay() ? states.least_replayed : states.least_peak;
 }
 

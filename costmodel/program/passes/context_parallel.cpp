@@ -65,8 +65,7 @@ void attend_to_others(Program& p, const Op& attend, const Techniques& t, std::ve
 /// mamba_context_parallel.py, and gated_delta_net/common.py, whose gated norm stands before the way back).
 /// Five messages of Mamba-2's parts are one here.
 bool begins_recurrence(const Op& op) {
-  const bool projects = op.site == Site::StateProjection || op.site == Site::StateProjectionBias;
-  return op.kind == Kind::StateSpace || (projects && op.kind == Kind::Separate);
+  return op.kind == Kind::StateSpace || (op.site == Site::StateProjection && op.kind == Kind::Separate);
 }
 bool ends_recurrence(const Op& op) {
   return op.kind == Kind::StateSpace || (op.site == Site::StateGate && op.kind == Kind::GateColumns);

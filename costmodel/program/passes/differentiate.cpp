@@ -69,11 +69,15 @@ class Differentiation {
   void soft_cap(const Op& op, ValueId dy) {
     give(op.reads[0], made(op, Kind::SoftCapBack, {dy, op.writes[0]}, op.reads[0]));
   }
+  /// One operation makes the gradients of both operands.
+  void give_both(const Op& op, Kind back, const IdList<16>& reads) {
+    const ValueId first = made(op, back, reads, op.reads[0]);
+    const ValueId second = also(op.reads[1]);
+    give(op.reads[0], first);
+    give(op.reads[1], second);
+  }
   void gate_rows(const Op& op, ValueId dy) {
-    const ValueId dx = made(op, Kind::GateRowsBack, {dy, op.reads[0], op.reads[1]}, op.reads[0]);
-    const ValueId d_gates = also(op.reads[1]);
-    give(op.reads[0], dx);
-    give(op.reads[1], d_gates);
+    give_both(op, Kind::GateRowsBack, {dy, op.reads[0], op.reads[1]});
   }
   void dropout(const Op& op, ValueId dy) {
     give(op.reads[0], made(op, Kind::DropoutBack, {dy, op.writes[1]}, op.reads[0]));
@@ -88,10 +92,7 @@ class Differentiation {
     give(op.reads[0], made(op, Kind::SeparateBack, parts, op.reads[0]));
   }
   void gate_columns(const Op& op, ValueId dy) {
-    const ValueId dx = made(op, Kind::GateColumnsBack, {dy, op.reads[0], op.reads[1]}, op.reads[0]);
-    const ValueId d_gate = also(op.reads[1]);
-    give(op.reads[0], dx);
-    give(op.reads[1], d_gate);
+    give_both(op, Kind::GateColumnsBack, {dy, op.reads[0], op.reads[1]});
   }
   void convolve(const Op& op, ValueId dy) {
     give(op.reads[0], made(op, Kind::ConvolveBack, {dy, op.reads[0]}, op.reads[0]));
@@ -100,12 +101,7 @@ class Differentiation {
   void delta_rule(const Op& op, ValueId dy);
   void state_space(const Op& op, ValueId dy);
   void rope(const Op& op, ValueId dy) { give(op.reads[0], made(op, Kind::RopeBack, {dy}, op.reads[0])); }
-  void expand_keys(const Op& op, ValueId dy) {
-    const ValueId up = made(op, Kind::ExpandKeysBack, {dy}, op.reads[0]);
-    const ValueId latent = also(op.reads[1]);
-    give(op.reads[0], up);
-    give(op.reads[1], latent);
-  }
+  void expand_keys(const Op& op, ValueId dy) { give_both(op, Kind::ExpandKeysBack, {dy}); }
   void attend(const Op& op, ValueId dy);
   void attend_blocks(const Op& op, ValueId dy);
   void activation(const Op& op, ValueId dy) {
@@ -451,12 +447,8 @@ void Differentiation::unpermute(const Op& op, ValueId dy) {
 void Differentiation::state_operands(const Op& op, ValueId dy) {
   const ValueId d_decays = gradients_[position(op.writes[1])],
                 d_strengths = gradients_[position(op.writes[2])];
-  const ValueId dx =
-      made(op, Kind::StateOperandsBack,
-           {dy, d_decays, d_strengths, op.reads[1], op.writes[2], op.writes[3], op.writes[4]}, op.reads[0]);
-  const ValueId d_scalars = also(op.reads[1]);
-  give(op.reads[0], dx);
-  give(op.reads[1], d_scalars);
+  give_both(op, Kind::StateOperandsBack,
+            {dy, d_decays, d_strengths, op.reads[1], op.writes[2], op.writes[3], op.writes[4]});
 }
 
 /// States, and what a chunk's products read, are made again, and have gradients beside them.
