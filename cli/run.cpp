@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -167,7 +168,10 @@ struct Runner {
     }
     if (options.names) return {fmt::format("{}\n", fmt::join(preset_names(options.kind), "\n"))};
     const auto lists = list_presets(options);
-    return {common.json ? json_text(presets_json(lists)) : presets_text(lists, style)};
+    const bool all_read =
+        std::ranges::all_of(lists, [](const PresetList& l) { return l.unreadable.empty(); });
+    return {common.json ? json_text(presets_json(lists)) : presets_text(lists, style),
+            all_read ? ExitCode::Ok : ExitCode::UnusableInput};
   }
   Outcome operator()(const AccuracyOptions& options) const {
     const AccuracyResult result = run_accuracy(options);

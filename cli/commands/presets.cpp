@@ -14,6 +14,7 @@
 #include "presets/clusters/cluster_preset.h"
 #include "presets/frameworks/framework_preset.h"
 #include "presets/gpus/gpu_preset.h"
+#include "presets/json/input_error.h"
 #include "presets/json/read_json.h"
 #include "presets/models/find_model.h"
 #include "presets/models/hub_models.h"
@@ -100,7 +101,13 @@ const KindInfo& find_kind(const std::string& word) {
 
 PresetList list_kind(const KindInfo& info) {
   PresetList list{.kind = std::string{info.name}};
-  for (const std::string& name : presets::list_presets(info.kind)) list.rows.push_back(info.facts(name));
+  for (const std::string& name : presets::list_presets(info.kind)) {
+    try {
+      list.rows.push_back(info.facts(name));
+    } catch (const presets::InputError& error) {
+      list.unreadable.push_back({name, error.what()});
+    }
+  }
   if (list.rows.empty()) return list;
   for (const auto& [column, value] : list.rows.front()) list.columns.push_back(column);
   return list;

@@ -52,6 +52,8 @@ std::string presets_text(const std::vector<PresetList>& lists, const TextStyle& 
     // Words flush left, numbers flush right: tables of names and descriptions hold no numbers.
     const bool words = list.columns.size() <= 4;
     text += format_table(rows, words ? list.columns.size() : 2);
+    for (const UnreadablePreset& preset : list.unreadable)
+      text += fmt::format("{} cannot be read: {}\n", preset.name, preset.problem);
   }
   return text;
 }
@@ -65,11 +67,16 @@ std::string preset_text(const PresetContent& preset, const TextStyle& style) {
 
 JsonValue presets_json(const std::vector<PresetList>& lists) {
   JsonObject object{{"schema", "hexaplan/presets/1"}};
+  JsonArray unreadable;
   for (const PresetList& list : lists) {
+    for (const UnreadablePreset& preset : list.unreadable)
+      unreadable.emplace_back(
+          JsonObject{{"kind", list.kind}, {"name", preset.name}, {"problem", preset.problem}});
     JsonArray rows;
     for (const JsonObject& facts : list.rows) rows.emplace_back(facts);
     object.emplace_back(list.kind, std::move(rows));
   }
+  object.emplace_back("unreadable", std::move(unreadable));
   return object;
 }
 

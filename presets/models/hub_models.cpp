@@ -1,6 +1,7 @@
 #include "presets/models/hub_models.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -46,18 +47,30 @@ std::string hub_name_of_file(const fs::path& file) {
                                    : std::string{};
 }
 
-/// Names in lower case of the models whose config.json is that of a preset -> its file.
-std::map<std::string, fs::path> presets_by_hub_name() {
-  std::map<std::string, fs::path> out;
-  for (const std::string& name : list_presets(PresetKind::Model)) {
+struct HubPresets {
+  std::map<std::string, fs::path> files;  // by the models' names in lower case
+  std::vector<std::string> unreadable;    // presets of which nobody knows what they are called there
+};
+
+/// Appends a preset by the names of the models whose config.json it has.
+void append_hub_names(const std::string& name, HubPresets& into) {
+  try {
     const fs::path file = find_preset(PresetKind::Model, name);
     const JsonDocument document = read_json_file(file);
-    if (!is_model_preset(document)) continue;
+    if (!is_model_preset(document)) return;
     const ModelNames names = names_of_model_preset(document);
-    if (const std::string hub = hub_name_of_source(names.source); !hub.empty()) out.emplace(lower(hub), file);
-    for (const std::string& hub : names.same_config) out.emplace(lower(hub), file);
+    if (const std::string hub = hub_name_of_source(names.source); !hub.empty())
+      into.files.emplace(lower(hub), file);
+    for (const std::string& hub : names.same_config) into.files.emplace(lower(hub), file);
+  } catch (const InputError&) {  // one of the user's own hides no other
+    into.unreadable.push_back(name);
   }
-  return out;
+}
+
+HubPresets presets_by_hub_name() {
+  HubPresets presets;
+  for (const std::string& name : list_presets(PresetKind::Model)) append_hub_names(name, presets);
+  return presets;
 }
 
 }  // namespace
@@ -114,7 +127,7 @@ std::optional<fs::path> cached_config(std::string_view hub_name) {
 
 std::optional<fs::path> preset_with_config_of(std::string_view hub_name) {
   if (hub_name.find('/') == std::string_view::npos) return std::nullopt;
-  const std::map<std::string, fs::path> presets = presets_by_hub_name();
+  const std::map<std::string, fs::path> presets = presets_by_hub_name().files;
   const auto found = presets.find(lower(hub_name));
   return found == presets.end() ? std::nullopt : std::optional{found->second};
 }
@@ -122,7 +135,7 @@ std::optional<fs::path> preset_with_config_of(std::string_view hub_name) {
 fs::path find_hub_model(std::string_view hub_name) {
   if (const auto preset = preset_with_config_of(hub_name)) return *preset;
   if (const std::optional<fs::path> cached = cached_config(hub_name)) return *cached;
-  const std::map<std::string, fs::path> presets = presets_by_hub_name();
+  const auto [presets, unreadable] = presets_by_hub_name();
   // By the whole name, or by the model's alone: somebody else's copy of it.
   const auto last = [](std::string_view name) { return std::string{name.substr(name.find('/') + 1)}; };
   std::vector<std::string> names, models;
@@ -138,13 +151,19 @@ fs::path find_hub_model(std::string_view hub_name) {
   const std::string offered = near.empty() ? ""
                                            : fmt::format("did you mean {} (the preset {})? ", in_quotes(near),
                                                          presets.at(near).stem().string());
+  const std::string broken = unreadable.empty()
+                                 ? ""
+                                 : fmt::format(
+                                       "{} cannot be read and may be it ('hexaplan presets list models' says "
+                                       "why); ",
+                                       fmt::join(unreadable, ", "));
   throw InputError(
       {.field = "model",
        .value = in_quotes(hub_name),
        .expected = fmt::format("a file, a preset's name on the hub, or a model in the local cache {}",
                                root.empty() ? "of Hugging Face" : root.string()),
-       .hint = fmt::format("{}nothing is downloaded: `hf download {} config.json` puts it there", offered,
-                           hub_name)});
+       .hint = fmt::format("{}{}nothing is downloaded: `hf download {} config.json` puts it there", broken,
+                           offered, hub_name)});
 }
 
 }  // namespace hexaplan::presets

@@ -46,12 +46,13 @@ static const std::string& own_data_home() {
   return folder.path;
 }
 
-Finished run_hexaplan(const std::string& arguments, const std::string& input) {
+Finished run_hexaplan(const std::string& arguments, const std::string& input,
+                      const std::string& environment) {
   const TemporaryFile in{input}, out{""}, err{""};
   const std::string command = fmt::format(
-      "env -u HEXAPLAN_PRESETS -u NO_COLOR LC_ALL=C.UTF-8 XDG_DATA_HOME='{}' '{}' {} <'{}' >'{}' "
+      "env -u HEXAPLAN_PRESETS -u NO_COLOR LC_ALL=C.UTF-8 XDG_DATA_HOME='{}' {} '{}' {} <'{}' >'{}' "
       "2>'{}'",
-      own_data_home(), HEXAPLAN_BINARY, arguments, in.path(), out.path(), err.path());
+      own_data_home(), environment, HEXAPLAN_BINARY, arguments, in.path(), out.path(), err.path());
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(out.path()), content_of(err.path())};
 }

@@ -10,8 +10,10 @@ struct Finished {
   std::string out, err;
 };
 /// Runs the program as a shell would: `arguments` are shell words, stdin is `input`. The locale is C.UTF-8,
-/// HEXAPLAN_PRESETS is not set, stdout is no terminal, data goes to a folder of the test's own.
-[[nodiscard]] Finished run_hexaplan(const std::string& arguments, const std::string& input = {});
+/// HEXAPLAN_PRESETS is not set unless `environment` ("NAME='value'") does, stdout is no terminal, data goes
+/// to a folder of the test's own.
+[[nodiscard]] Finished run_hexaplan(const std::string& arguments, const std::string& input = {},
+                                    const std::string& environment = {});
 
 /// The JSON that a command printed; fails the test when it did not succeed.
 [[nodiscard]] presets::JsonValue json_of(const std::string& arguments);
