@@ -179,9 +179,9 @@ class Loops {
   }
 
   static bool stages_are_known(const std::string& rule) {
-    return rule == "batch-divides" || rule == "sequence-divides" || rule == "shard-group-divides" ||
-           rule == "expert-groups-tile-rows" || rule == "shard-groups-tile-rows" ||
-           rule == "secondary-groups-tile-rows";
+    return std::ranges::any_of(layout_rules(), [&](const Rule& row) {
+      return row.name == rule && row.scope > RuleScope::Stages;
+    });
   }
 
   void leaf() {
