@@ -59,8 +59,12 @@ class BufferAppender {
       add("gradient.unsharded", TensorKind::Transient, gathered_, module, kBackward);
     add("gradient.unsharded", TensorKind::Transient, reduced_,
         std::min(sizes_.reduce_bucket, elements.trained), kBackward);
-    if (!trains_adapters(sc_.recipe))
-      add("gradient.unsharded", TensorKind::Transient, reduced_, elements.head, kHeadBackward);
+    if (trains_adapters(sc_.recipe)) return;
+    add("gradient.unsharded", TensorKind::Transient, reduced_, elements.head, kHeadBackward);
+    // Autograd adds the gradients of a table that is embedding and head before a hook sees them: the head's
+    // waits for the embedding's (pytorch/pytorch torch/csrc/autograd/input_buffer.h).
+    add("gradient.unsharded", TensorKind::Transient, gathered_, elements.tied_head,
+        kHeadBackward | kBackward);
   }
 
   /// ZeRO-3: parameters of the running layer and of those prefetched, and the gradient of the running one.

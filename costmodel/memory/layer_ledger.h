@@ -128,7 +128,8 @@ struct StageElements {
   double head = 0;
   double distinct_matrices = 0;  // one of every weight shape in the stage's layers (of experts: one expert's)
   double head_matrix = 0;
-  double gathered_head = 0;  // … of the head, without what stays whole
+  double tied_head = 0;      // … where the embedding's table is it, and does not stay whole
+  double gathered_head = 0;  // what the head reads gathered: without what stays whole, with such a table
 };
 
 /// What lies outside the framework's allocator.

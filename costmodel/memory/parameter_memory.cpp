@@ -117,6 +117,7 @@ ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLay
       append_shard_padding(sc, {end_unit(sc, role)}, -1, 1, head_.ledger);
   }
   head_matrix_ = static_cast<double>(local_dims(sc).vocab * sc.model.hidden);
+  if (gathers_tied_table(sc)) tied_head_ = head_matrix_;
 }
 
 void ParameterMemory::sum() {
@@ -149,7 +150,8 @@ StageElements ParameterMemory::elements_of(const StagePlan& stage) const {
   elements.embedding = stage.embedding * embedding_elements_;
   elements.head = stage.head * head_elements_;
   elements.head_matrix = stage.head * head_matrix_;
-  elements.gathered_head = stage.head * (head_elements_ - persistent_head_);
+  elements.tied_head = stage.head * tied_head_;
+  elements.gathered_head = stage.head * (head_elements_ - persistent_head_) + elements.tied_head;
   elements.persistent += stage.embedding * persistent_embedding_ + stage.head * persistent_head_;
   elements.all += elements.embedding + elements.head;
   elements.trained += trains_ends_ ? elements.embedding + elements.head : 0;

@@ -44,6 +44,15 @@ inline constexpr std::array<SizePlace, 6> kSizePlaces{{
          elements <= shard_sizes(sc).persistent;
 }
 
+/// True where the output layer gathers the embedding's table once more for its product, a module like any
+/// other: the table is its matrix and was freed behind the embedding.
+[[nodiscard]] inline bool gathers_tied_table(const Scenario& sc) {
+  const ModelSpec& m = sc.model;
+  const bool reads_table = m.tied_embeddings && m.outputs == 0 && !separates_ends(sc.layout);
+  return reads_table && sc.framework.gathers_by_module && sc.layout.sharding.stage >= 3 &&
+         !stays_whole(sc, static_cast<double>(m.vocab * m.hidden));
+}
+
 /// Elements that are gathered ahead of the running module, which has `tensor` of them: whole tensors until
 /// the bucket is full, so one at least; none beyond what may be alive
 /// (runtime/zero/partitioned_param_coordinator.py _fetch_sub_module_impl).

@@ -138,6 +138,11 @@ ModelParameters::ModelParameters(const Scenario& sc, const std::vector<StagePlan
   tensors.clear();
   append_last_stage_parameters(sc, tensors);
   head_ = count(sc, tensors, false);
+  head_unit_ = head_;
+  if (!gathers_tied_table(sc)) return;
+  const auto table = static_cast<double>(local_dims(sc).vocab * sc.model.hidden);
+  head_unit_.gathered.dense += table * bytes_per_element(gathered_dtype(sc));
+  head_unit_.modules += 1;
 }
 
 StageParameters ModelParameters::of(const StagePlan& stage) const {

@@ -48,12 +48,13 @@ class ModelParameters {
   ModelParameters(const Scenario& scenario, const std::vector<StagePlan>& stages);
   [[nodiscard]] const StageParameters& layer(std::size_t layer_class) const { return layers_[layer_class]; }
   [[nodiscard]] const StageParameters& embedding() const { return embedding_; }
-  [[nodiscard]] const StageParameters& head() const { return head_; }
+  /// The head as a unit that gathers what it reads.
+  [[nodiscard]] const StageParameters& head_unit() const { return head_unit_; }
   [[nodiscard]] StageParameters of(const StagePlan& stage) const;
 
  private:
   std::array<StageParameters, kLayerClasses> layers_;
-  StageParameters embedding_, head_;
+  StageParameters embedding_, head_, head_unit_;
 };
 
 }  // namespace hexaplan::costmodel

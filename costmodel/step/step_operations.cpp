@@ -205,7 +205,7 @@ double gathered_again(const Scenario& sc, ShardedUnit unit, const StageParameter
   const double layer = p.gathered.all() / bytes_per_element(gathered_dtype(sc));
   if (layer <= 0) return 1;
   const double layers = layer * static_cast<double>(sc.model.layers) / sc.layout.pp;
-  const auto head = static_cast<double>(sc.model.vocab * sc.model.hidden);
+  const auto head = static_cast<double>(local_dims(sc).vocab * sc.model.hidden);
   const double freed = sc.recipe.recompute.of_layers() ? 1 - kept_for_rerun(sc, layer) : 0;
   return 1 - kept_for_backward(sc, layers, head) / layers + freed;
 }
@@ -283,7 +283,7 @@ std::vector<Operation> step_operations(const Scenario& sc, int stage) {
     };
     for (std::size_t c = 0; c < kLayerClasses; ++c)
       append_times(ShardedUnit::Layer, model.layer(c), plan.layers[c]);
-    const StageParameters embedding = model.embedding() * plan.embedding, head = model.head() * plan.head;
+    const StageParameters embedding = model.embedding() * plan.embedding, head = model.head_unit() * plan.head;
     if (sc.framework.gather_ends_for_whole_step) {
       StageParameters root = embedding;
       append_times(ShardedUnit::End, root += head, 1);

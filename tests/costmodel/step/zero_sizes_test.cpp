@@ -126,6 +126,24 @@ TEST(zero_sizes, a_recomputed_layer_is_gathered_once_more_unless_it_stays_until_
   EXPECT_NEAR(gathered(sc, Pass::BackwardData).bytes, 2 * (layers + ends), 1);
 }
 
+TEST(zero_sizes, a_table_that_is_embedding_and_head_is_gathered_for_both_and_has_one_gradient) {
+  Scenario apart = by_module(), tied = by_module();
+  tied.model.tied_embeddings = true;
+  for (Scenario* sc : {&apart, &tied}) sc->recipe.sizes.reuse = 0;
+  for (const Pass pass : {Pass::Forward, Pass::BackwardData}) {
+    EXPECT_NEAR(gathered(tied, pass).bytes, gathered(apart, pass).bytes, 1);
+    EXPECT_EQ(gathered(tied, pass).messages, gathered(apart, pass).messages);
+  }
+  EXPECT_NEAR(bytes_of(tied, "parameter.gathered", kLoss), 2 * kHead, 1);
+  // The head's part waits for the embedding's, and reaches no bucket before.
+  EXPECT_NEAR(bytes_of(tied, "gradient.unsharded", kBackward) - bytes_of(apart, "gradient.unsharded", kBackward),
+              2 * kHead, 1);
+  tied.recipe.sizes.persistent = static_cast<std::int64_t>(kHead);  // it stays whole: nothing to gather
+  EXPECT_EQ(bytes_of(tied, "parameter.gathered", kLoss), 0);
+  tied.model.outputs = 2;  // a classifier's head is a matrix of its own
+  EXPECT_LT(bytes_of(tied, "parameter.gathered", kLoss), 1);
+}
+
 TEST(zero_sizes, small_tensors_stay_whole_and_are_gathered_once_per_step) {
   Scenario sc = by_module();
   const double norms = kLayers * kNorms + 4096;
