@@ -234,12 +234,9 @@ void llama4_text(ConfigFields& f, ModelSpec& m) {
   read_experts(f, m, {{"num_local_experts", "num_experts"}, 16, 1, {"intermediate_size"}, expert_ffn});
   m.moe.shared_ffn = expert_ffn;
   m.moe.score = RouterScore::Sigmoid;
-  const std::vector<std::int64_t> listed = f.integers({"moe_layers"}, {0, m.layers - 1});
   const std::int64_t every = f.size({"interleave_moe_layer_step"}, 1);
-  set_expert_layers(m, [&](std::int64_t i) {
-    return f.value({"moe_layers"}) ? std::find(listed.begin(), listed.end(), i) != listed.end()
-                                   : (i + 1) % every == 0;
-  });
+  set_expert_layers(
+      m, listed_layers(f, m, {"moe_layers"}, [every](std::int64_t i) { return (i + 1) % every == 0; }));
   m.own_rule = "norms of rotated queries and keys, temperatures by position and weights of experts' inputs";
 }
 

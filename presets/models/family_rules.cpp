@@ -106,6 +106,13 @@ std::vector<BranchType> branches_of(ConfigFields& f) {
 
 }  // namespace
 
+LayerRule listed_layers(ConfigFields& f, const ModelSpec& m, Key key, LayerRule absent) {
+  if (!f.value(key)) return absent;
+  return [layers = f.integers(key, {0, m.layers - 1})](std::int64_t i) {
+    return std::ranges::find(layers, i) != layers.end();
+  };
+}
+
 void read_attention_layers(ConfigFields& f, ModelSpec& m, const LayerRule& attends) {
   const auto types = read_layer_words<MixerType>(f, m, {"layer_types", "layers_block_type"}, kMixerTypes);
   LayerPattern pattern = pattern_of(m.layers, [&](std::int64_t i) {

@@ -15,6 +15,9 @@ inline constexpr Key kWindow{"sliding_window"};
 
 /// True for the layers that are meant.
 using LayerRule = std::function<bool(std::int64_t)>;
+/// The layers whose numbers stand under `key`; `absent` where the file has no such list.
+[[nodiscard]] LayerRule listed_layers(ConfigFields& fields, const costmodel::ModelSpec& model, Key key,
+                                      LayerRule absent);
 
 // --- Attention -------------------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -71,27 +70,74 @@ void qwen3_5_moe_text(ConfigFields& f, ModelSpec& m) {
   read_shared_expert(f, m);
 }
 
+namespace {
+
+/// What a family calls Mamba-2's widths, and what its class takes where a file says nothing.
+struct Mamba2Fields {
+  Key heads, head_dim, groups, state, kernel, chunk, convolution_bias, bias;
+  std::int64_t groups_absent, state_absent, chunk_absent;
+};
+constexpr Mamba2Fields kMamba2Fields{.heads = {"num_heads"},
+                                     .head_dim = {"head_dim"},
+                                     .groups = {"n_groups"},
+                                     .state = {"state_size"},
+                                     .kernel = {"conv_kernel"},
+                                     .chunk = {"chunk_size"},
+                                     .convolution_bias = {"use_conv_bias"},
+                                     .bias = {"use_bias"},
+                                     .groups_absent = 8,
+                                     .state_absent = 128,
+                                     .chunk_absent = 256};
+constexpr Mamba2Fields kBambaFields{.heads = {"mamba_n_heads"},
+                                    .head_dim = {"mamba_d_head"},
+                                    .groups = {"mamba_n_groups"},
+                                    .state = {"mamba_d_state"},
+                                    .kernel = {"mamba_d_conv"},
+                                    .chunk = {"mamba_chunk_size"},
+                                    .convolution_bias = {"mamba_conv_bias"},
+                                    .bias = {"mamba_proj_bias"},
+                                    .groups_absent = 1,
+                                    .state_absent = 256,
+                                    .chunk_absent = 256};
+constexpr Mamba2Fields kNemotronFields{.heads = {"mamba_num_heads"},
+                                       .head_dim = {"mamba_head_dim"},
+                                       .groups = {"n_groups", "mamba_n_groups"},
+                                       .state = {"ssm_state_size"},
+                                       .kernel = {"conv_kernel", "mamba_d_conv"},
+                                       .chunk = {"chunk_size", "mamba_chunk_size"},
+                                       .convolution_bias = {"use_conv_bias", "mamba_conv_bias"},
+                                       .bias = {"use_bias"},
+                                       .groups_absent = 8,
+                                       .state_absent = 128,
+                                       .chunk_absent = 128};
+
+/// All but the width of a head, which may follow from the others.
+void read_mamba2_fields(ConfigFields& f, RecurrentSpec& r, const Mamba2Fields& fields) {
+  r.kind = RecurrentKind::Mamba2;
+  r.heads = f.size(fields.heads, 128);
+  r.groups = f.size(fields.groups, fields.groups_absent);
+  r.state = f.size(fields.state, fields.state_absent);
+  r.kernel = f.size(fields.kernel, 4);
+  r.chunk = f.size(fields.chunk, fields.chunk_absent);
+  r.convolution_bias = f.flag(fields.convolution_bias, true);
+  r.bias = r.output_bias = f.flag(fields.bias, false);
+  check_groups(f, r, fields.heads, fields.groups);
+}
+
+}  // namespace
+
 /// Mixers alone: no attention, no MLP, no positions.
 void mamba2(ConfigFields& f, ModelSpec& m) {
-  constexpr Key kHeads{"num_heads"}, kGroups{"n_groups"};
   m.single_branches = true;
   m.norms_per_layer = 1;
   m.mlp.ffn = 0;
   m.positions = costmodel::PositionKind::None;
   RecurrentSpec& r = m.recurrent;
-  r.kind = RecurrentKind::Mamba2;
-  r.heads = f.size(kHeads, 128);
-  r.head_dim = f.size({"head_dim"}, 64);
-  r.groups = f.size(kGroups, 8);
-  r.state = f.size({"state_size"}, 128);
-  r.kernel = f.size({"conv_kernel"}, 4);
-  r.chunk = f.size({"chunk_size"}, 256);
-  r.convolution_bias = f.flag({"use_conv_bias"}, true);
-  r.bias = r.output_bias = f.flag({"use_bias"}, false);
-  check_groups(f, r, kHeads, kGroups);
+  read_mamba2_fields(f, r, kMamba2Fields);
+  r.head_dim = f.size(kMamba2Fields.head_dim, 64);
   const std::int64_t expanded = f.size({"expand"}, 2) * m.hidden;
   if (r.values() != expanded)
-    throw f.error(kHeads, r.heads,
+    throw f.error(kMamba2Fields.heads, r.heads,
                   fmt::format("heads of {} that make expand·hidden_size = {} columns", r.head_dim, expanded));
   if (f.flag({"residual_in_fp32"}, true)) m.own_rule = "residual streams in fp32";
 }
@@ -101,24 +147,16 @@ std::int64_t expanded_columns(ConfigFields& f, const ModelSpec& m) {
 }
 
 void read_mamba2(ConfigFields& f, ModelSpec& m, std::int64_t values) {
-  constexpr Key kHeads{"mamba_n_heads"}, kGroups{"mamba_n_groups"}, kWidth{"mamba_d_head"};
   RecurrentSpec& r = m.recurrent;
-  r.kind = RecurrentKind::Mamba2;
-  r.heads = f.size(kHeads, 128);
-  if (values % r.heads != 0) throw f.error(kHeads, r.heads, fmt::format("a divisor of {} columns", values));
-  const std::optional<ValueReader> width = f.value(kWidth);
+  read_mamba2_fields(f, r, kBambaFields);
+  if (values % r.heads != 0)
+    throw f.error(kBambaFields.heads, r.heads, fmt::format("a divisor of {} columns", values));
+  const std::optional<ValueReader> width = f.value(kBambaFields.head_dim);
   const bool follows = !width || width->json().get_if<std::string>() != nullptr;  // "auto"
   r.head_dim = follows ? values / r.heads : width->integer(kSize);
   if (r.values() != values)
-    throw f.error(kWidth, r.head_dim,
+    throw f.error(kBambaFields.head_dim, r.head_dim,
                   fmt::format("{}: {} columns of {} heads", values / r.heads, values, r.heads));
-  r.groups = f.size(kGroups, 1);
-  r.state = f.size({"mamba_d_state"}, 256);
-  r.kernel = f.size({"mamba_d_conv"}, 4);
-  r.chunk = f.size({"mamba_chunk_size"}, 256);
-  r.convolution_bias = f.flag({"mamba_conv_bias"}, true);
-  r.bias = r.output_bias = f.flag({"mamba_proj_bias"}, false);
-  check_groups(f, r, kHeads, kGroups);
 }
 
 /// Half of a head's columns are rotated, whatever the file says.
@@ -127,9 +165,8 @@ void bamba(ConfigFields& f, ModelSpec& m) {
   m.mlp.bias = f.flag({"mlp_bias"}, false);
   m.rotary.share = 0.5;
   read_mamba2(f, m, expanded_columns(f, m));
-  const std::vector<std::int64_t> listed = f.integers({"attn_layer_indices"}, {0, m.layers - 1});
-  read_attention_layers(
-      f, m, [&](std::int64_t i) { return std::find(listed.begin(), listed.end(), i) != listed.end(); });
+  read_attention_layers(f, m,
+                        listed_layers(f, m, {"attn_layer_indices"}, [](std::int64_t) { return false; }));
 }
 
 /// Attention and Mamba-2 read the same normed input; their results are added.
@@ -148,22 +185,12 @@ void falcon_h1(ConfigFields& f, ModelSpec& m) {
 
 /// A mixer, an MLP or experts in a layer. Neither its attention nor its Mamba-2 has positions.
 void nemotron_h(ConfigFields& f, ModelSpec& m) {
-  constexpr Key kHeads{"mamba_num_heads"}, kGroups{"n_groups", "mamba_n_groups"};
   m.tied_embeddings = false;  // its code ties nothing, whatever the file says
   m.positions = costmodel::PositionKind::None;
   m.mlp.gated = false;
   m.mlp.bias = f.flag({"mlp_bias"}, false);
-  RecurrentSpec& r = m.recurrent;
-  r.kind = RecurrentKind::Mamba2;
-  r.heads = f.size(kHeads, 128);
-  r.head_dim = f.size({"mamba_head_dim"}, 64);
-  r.groups = f.size(kGroups, 8);
-  r.state = f.size({"ssm_state_size"}, 128);
-  r.kernel = f.size({"conv_kernel", "mamba_d_conv"}, 4);
-  r.chunk = f.size({"chunk_size", "mamba_chunk_size"}, 128);
-  r.convolution_bias = f.flag({"use_conv_bias", "mamba_conv_bias"}, true);
-  r.bias = r.output_bias = f.flag({"use_bias"}, false);
-  check_groups(f, r, kHeads, kGroups);
+  read_mamba2_fields(f, m.recurrent, kNemotronFields);
+  m.recurrent.head_dim = f.size(kNemotronFields.head_dim, 64);
   read_branches(f, m);
   if (std::ssize(m.moe.dense_layers) == m.layers) {
     m.moe = {};
@@ -203,11 +230,7 @@ void lfm2(ConfigFields& f, ModelSpec& m) {
       m.mlp.ffn = (m.mlp.ffn + unit - 1) / unit * unit;
     }
   }
-  const std::vector<std::int64_t> listed = f.integers({"full_attn_idxs"}, {0, m.layers - 1});
-  const bool all = !f.value({"full_attn_idxs"});
-  read_attention_layers(f, m, [&](std::int64_t i) {
-    return all || std::find(listed.begin(), listed.end(), i) != listed.end();
-  });
+  read_attention_layers(f, m, listed_layers(f, m, {"full_attn_idxs"}, [](std::int64_t) { return true; }));
 }
 
 void lfm2_moe(ConfigFields& f, ModelSpec& m) {
