@@ -56,28 +56,29 @@ class Fragment {
   std::size_t length_ = 0;
 };
 
-/// Texts of numbers that come again and again, as durations do.
-class KnownNumbers {
+/// The texts of numbers that were written last: durations come again and again.
+class NumberTexts {
  public:
   char* write(double number, char* at) {
     const auto bits = std::bit_cast<std::uint64_t>(number);
-    Known& known = known_[(bits * 0x9E3779B97F4A7C15) >> (64 - kBits)];  // Fibonacci hashing
-    if (known.bits != bits || !known.filled) {
-      std::array<char, kLongestNumber> text{};
-      const char* const end = write_number(number, text.data());
-      known = {bits, true, Fragment{{text.data(), end}}};
-    }
-    return known.text.write(at);
+    Entry& entry = entries_[(bits * 0x9E3779B97F4A7C15) >> (64 - kBits)];  // Fibonacci hashing
+    if (entry.bits != bits) entry = {bits, text_of(number)};
+    return entry.text.write(at);
   }
 
  private:
   static constexpr int kBits = 10;
-  struct Known {
-    std::uint64_t bits = 0;
-    bool filled = false;
+  struct Entry {
+    std::uint64_t bits;
     Fragment text;
   };
-  std::vector<Known> known_{std::size_t{1} << kBits};
+  static Fragment text_of(double number) {
+    std::array<char, kLongestNumber> text{};
+    const char* const end = write_number(number, text.data());
+    return Fragment{{text.data(), end}};
+  }
+  // Begins with the text of 0, whose bits are 0, everywhere.
+  std::vector<Entry> entries_ = std::vector<Entry>(std::size_t{1} << kBits, Entry{0, text_of(0)});
 };
 
 template <std::size_t kSize>
@@ -207,7 +208,7 @@ class ChromeTraceWriter::Events {
   bool first_ = true;
   std::array<KindText, kSpanKinds> kinds_;
   std::vector<Named> named_;  // by stage
-  KnownNumbers durations_;
+  NumberTexts durations_;
 };
 
 ChromeTraceWriter::ChromeTraceWriter(TraceSink sink) : events_{std::make_unique<Events>(std::move(sink))} {

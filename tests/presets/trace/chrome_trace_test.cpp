@@ -25,6 +25,7 @@ namespace {
 
 using costmodel::Scenario;
 using costmodel::ScheduleKind;
+using costmodel::Seconds;
 using costmodel::Simulation;
 
 Simulation example(ScheduleKind schedule = ScheduleKind::Zbv) {
@@ -87,6 +88,21 @@ TEST_F(Trace, every_event_has_the_fields_that_its_phase_asks_for) {
       ASSERT_GT(number(event, "dur"), 0);
     }
   }
+}
+
+/// Durations are looked up among those that were written last: 0 must not be what an unused place has.
+TEST(chrome_trace, a_duration_of_zero_is_written_as_one) {
+  Simulation simulation;
+  simulation.stages.resize(1);
+  simulation.stages[0].streams[0] = {{.begin = Seconds{1}, .end = Seconds{1}},
+                                     {.begin = Seconds{1}, .end = Seconds{2}},
+                                     {.begin = Seconds{2}, .end = Seconds{2}}};
+  std::vector<double> durations;
+  const JsonDocument document = parse_json(chrome_trace(simulation, "a test"), "trace");
+  for (const JsonValue& event : *document.root.find("traceEvents")->get_if<JsonArray>()) {
+    if (text_of(event, "ph") == "X") durations.push_back(number(event, "dur"));
+  }
+  EXPECT_EQ(durations, (std::vector<double>{0, 1e6, 0}));
 }
 
 TEST_F(Trace, every_process_and_thread_with_events_has_a_name) {
