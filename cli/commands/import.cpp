@@ -36,13 +36,11 @@ JsonValue setting_json(const ImportedSetting& setting) {
 }  // namespace
 
 ImportedPlan run_import(const ImportOptions& options) {
-  ImportedPlan plan = presets::import_files(options.files, options.question.cluster);
-  override_request(plan.request, options.question, true);
-  if (!options.question.model.empty())
-    std::erase_if(plan.notes,
-                  [](const std::string& note) { return note.find("add --model") != std::string::npos; });
-  if (!options.question.save_scenario.empty())
-    write_file(options.question.save_scenario, presets::to_text(to_json(plan.request)) + "\n");
+  const ScenarioOptions& question = options.question;
+  ImportedPlan plan = presets::import_files(options.files, question.cluster, asked_model(question));
+  override_request(plan.request, question, true);
+  if (!question.save_scenario.empty())
+    write_file(question.save_scenario, presets::to_text(to_json(plan.request)) + "\n");
   return plan;
 }
 

@@ -127,13 +127,9 @@ double price_of(const std::string& text) {
   return *price;
 }
 
-/// What an import assumed, less what the flags say now; and how many settings it did not know.
-std::vector<std::string> notes_of(const presets::ImportedPlan& plan, const ScenarioOptions& options) {
-  std::vector<std::string> notes;
-  for (const std::string& note : plan.notes) {
-    if (!options.model.empty() && note.find("add --model") != std::string::npos) continue;
-    notes.push_back(note);
-  }
+/// What an import assumed, and how many settings it did not know.
+std::vector<std::string> notes_of(const presets::ImportedPlan& plan) {
+  std::vector<std::string> notes = plan.notes;
   const auto unknown = std::count_if(
       plan.settings.begin(), plan.settings.end(),
       [](const presets::ImportedSetting& setting) { return setting.fate == presets::SettingFate::Unknown; });
@@ -144,12 +140,13 @@ std::vector<std::string> notes_of(const presets::ImportedPlan& plan, const Scena
 
 }  // namespace
 
+JsonValue asked_model(const ScenarioOptions& options) {
+  if (options.model.empty()) return {};
+  return options.model == "-" ? read_document("-").root : JsonValue{options.model};
+}
+
 void override_request(ScenarioRequest& request, const ScenarioOptions& options, bool imported) {
-  if (options.model == "-") {
-    request.model = read_document("-").root;
-  } else if (!options.model.empty()) {
-    request.model = options.model;
-  }
+  if (!options.model.empty() && !imported) request.model = asked_model(options);
   if (!options.cluster.empty() && !imported) request.cluster = options.cluster;
   if (!options.framework.empty()) request.framework = options.framework;
   if (!options.calibration.empty()) request.calibration = options.calibration;
@@ -182,9 +179,9 @@ ScenarioRequest read_request(const ScenarioOptions& options, std::vector<std::st
   }
   if (report) request = presets::read_scenario(read_document(options.from.front()));
   if (imported) {
-    presets::ImportedPlan plan = presets::import_files(options.from, options.cluster);
+    presets::ImportedPlan plan = presets::import_files(options.from, options.cluster, asked_model(options));
     request = std::move(plan.request);
-    if (notes != nullptr) *notes = notes_of(plan, options);
+    if (notes != nullptr) *notes = notes_of(plan);
   }
   override_request(request, options, imported);
   return request;

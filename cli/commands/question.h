@@ -29,7 +29,9 @@ inline constexpr std::size_t kSuggestedChanges = 3;
 /// `notes`: gets what launch files (--from) leave open. UsageError when a question is said twice.
 [[nodiscard]] presets::ScenarioRequest read_request(const ScenarioOptions& options,
                                                     std::vector<std::string>* notes = nullptr);
-/// Puts the flags on top. `imported`: --cluster was already read with the launch files.
+/// What --model says, as a scenario has it; null where it is not given. Reads stdin for "-".
+[[nodiscard]] presets::JsonValue asked_model(const ScenarioOptions& options);
+/// Puts the flags on top. `imported`: --model and --cluster were already read with the launch files.
 void override_request(presets::ScenarioRequest& request, const ScenarioOptions& options,
                       bool imported = false);
 

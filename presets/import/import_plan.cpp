@@ -415,16 +415,20 @@ LaunchReading settled(const LaunchReading& said, Launcher launcher, std::string_
   return reading;
 }
 
-void say_what_is_missing(const ImportedPlan& plan, std::vector<std::string>& notes) {
-  if (plan.request.model.is_null() && std::none_of(notes.begin(), notes.end(), [](const std::string& note) {
-        return note.find("add --model") != std::string::npos;
-      }))
-    notes.emplace_back("the files do not say the model: add --model");
+void say_missing_cluster(const ImportedPlan& plan, std::vector<std::string>& notes) {
   if (!plan.request.cluster.is_null()) return;
   notes.push_back(plan.gpus > 0 ? fmt::format("the files do not say the type of the {} GPUs: add --cluster "
                                               "{}xH100, or --cluster H100 for that many",
                                               plan.gpus, plan.gpus)
                                 : "the files do not say the GPUs: add --cluster 64xH100");
+}
+
+/// What settings follow from of a model that is not in the files: the user's, or one that they name.
+void take_named_model(const JsonValue& asked, LaunchReading& reading) {
+  const auto model = !asked.is_null()     ? std::optional{look_up_model(asked)}
+                     : reading.says_model ? std::nullopt
+                                          : named_model(reading);
+  if (model) reading.named_layers = model->layers, reading.named_hidden = model->hidden;
 }
 
 /// Everything that the files say, and those that they name. InputError where that is nothing.
@@ -468,7 +472,7 @@ ImportedSetting fate_of_world(const Setting& setting) {
 }  // namespace
 
 ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view cluster,
-                         const FindFile& find_file) {
+                         const FindFile& find_file, const JsonValue& model) {
   Gathered gathered = gather(files, find_file);
   const auto main = std::max_element(
       gathered.groups.begin(), gathered.groups.end(), [](const SettingGroup& a, const SettingGroup& b) {
@@ -498,39 +502,38 @@ ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view 
   if (reading.gpus_per_node == 0 && reading.nodes > 0 && reading.gpus % reading.nodes == 0)
     reading.gpus_per_node = reading.gpus / reading.nodes;
   plan.request.cluster = settle_cluster(cluster, reading);
-  if (!reading.says_model) {
-    if (const auto named = named_model(reading))
-      reading.named_layers = named->layers, reading.named_hidden = named->hidden;
-  }
+  take_named_model(model, reading);
   reading = settled(reading, launcher, cluster);
   plan.gpus = reading.gpus;
   if (plan.request.cluster.is_null()) plan.request.cluster = settle_cluster(cluster, reading);
   plan.notes = std::move(gathered.notes);
   plan.notes.insert(plan.notes.end(), reading.notes.begin(), reading.notes.end());
-  plan.request.model = model_of_reading(reading, launcher, plan.notes);
+  plan.request.model = model.is_null() ? model_of_reading(reading, launcher, plan.notes) : model;
   plan.request.framework = reading.plan.framework.name;
   plan.request.layout = {reading.plan.layout, reading.dp_said};
   if (!reading.dp_said) plan.request.layout.layout.dp = 1;
   plan.request.recipe = reading.plan.recipe;
-  say_what_is_missing(plan, plan.notes);
+  say_missing_cluster(plan, plan.notes);
   return plan;
 }
 
-ImportedPlan import_files(const std::vector<std::string>& paths, std::string_view cluster) {
+ImportedPlan import_files(const std::vector<std::string>& paths, std::string_view cluster,
+                          const JsonValue& model) {
   std::vector<ImportFile> files;
   std::vector<std::filesystem::path> folders{std::filesystem::path{}};
   for (const std::string& path : paths) {
     files.push_back({path, read_text_file(split_name(path).file, kLargestLaunchFile)});
     folders.push_back(std::filesystem::path{path}.parent_path());
   }
-  return import_plan(files, cluster, [&](const std::string& name) -> std::optional<std::string> {
+  const auto beside = [&](const std::string& name) -> std::optional<std::string> {
     for (const std::filesystem::path& folder : folders) {
       const std::filesystem::path path = folder / name;
       std::error_code ignored;
       if (std::filesystem::is_regular_file(path, ignored)) return read_text_file(path, kLargestLaunchFile);
     }
     return std::nullopt;
-  });
+  };
+  return import_plan(files, cluster, beside, model);
 }
 
 }  // namespace hexaplan::presets

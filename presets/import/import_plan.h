@@ -43,11 +43,13 @@ using FindFile = std::function<std::optional<std::string>(const std::string& nam
 
 /// Reads launch scripts and configurations that belong together, and those that they name. `cluster`: what
 /// the user says about the machines: a cluster ("64xH100"), a GPU type alone ("H100", of as many as the files
-/// say, or as few as hold the model once), or nothing. InputError when no file says anything that a framework
-/// reads, or is not of its format.
+/// say, or as few as hold the model once), or nothing. `model`: the user's, as in a scenario, in place of
+/// what the files say; null: they say it. InputError when no file says anything that a framework reads, or is
+/// not of its format, and for a model that is not known.
 [[nodiscard]] ImportedPlan import_plan(const std::vector<ImportFile>& files, std::string_view cluster,
-                                       const FindFile& find_file = {});
+                                       const FindFile& find_file = {}, const JsonValue& model = {});
 /// The same from paths; files that they name are looked for beside them.
-[[nodiscard]] ImportedPlan import_files(const std::vector<std::string>& paths, std::string_view cluster);
+[[nodiscard]] ImportedPlan import_files(const std::vector<std::string>& paths, std::string_view cluster,
+                                        const JsonValue& model = {});
 
 }  // namespace hexaplan::presets

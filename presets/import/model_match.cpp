@@ -225,7 +225,10 @@ std::optional<costmodel::ModelSpec> named_model(const LaunchReading& reading) {
 JsonValue model_of_reading(const LaunchReading& reading, Launcher launcher, std::vector<std::string>& notes) {
   if (!reading.says_model) {
     if (const auto preset = named_preset(reading)) return *preset;
-    if (reading.model_name.empty()) return {};
+    if (reading.model_name.empty()) {
+      notes.emplace_back("the files do not say the model: add --model");
+      return {};
+    }
     if (is_hub_name(reading.model_name) && cached_config(reading.model_name)) return reading.model_name;
     notes.push_back(fmt::format("no preset is called {}: add --model", in_quotes(reading.model_name)));
     return {};
@@ -255,7 +258,7 @@ JsonValue model_of_reading(const LaunchReading& reading, Launcher launcher, std:
          differing_settings(plan, parse_model_text(text, "--model"), launcher))
       notes.push_back("no dimension says it: " + difference);
   } catch (const InputError& error) {
-    notes.emplace_back(error.what());
+    notes.push_back(fmt::format("{}: add --model", error.what()));
     return {};
   }
   return text;

@@ -54,7 +54,7 @@ struct LaunchReading {
   bool distributed_optimizer = false, fsdp = false, overlaps_gradients = false;
   std::optional<bool> overlap_comm;          // DeepSpeed's
   std::vector<std::string> left_to_trainer;  // settings of DeepSpeed that are "auto"
-  std::int64_t named_layers = 0;             // of the model, where its name says them; 0: it does not
+  std::int64_t named_layers = 0;             // of the user's model or one that the files name; 0: of neither
   std::int64_t named_hidden = 0;             // … its hidden size
   std::string strategy;                      // what is sharded, in the framework's word
   std::string stage_text;                    // --pipeline-model-parallel-layout

@@ -556,7 +556,7 @@ void settle_torch_tokens(R r) {
 void settle_torchtitan(R r) {
   costmodel::Recipe& recipe = r.plan.recipe;
   costmodel::Layout& layout = r.plan.layout;
-  const std::int64_t layers = r.plan.model.layers > 0 ? r.plan.model.layers : r.named_layers;
+  const std::int64_t layers = r.named_layers > 0 ? r.named_layers : r.plan.model.layers;
   if (!costmodel::is_quantized(recipe.precision)) recipe.precision = sixteen_or_more(r);
   take_gradient_type(r, recipe.gradient_dtype.value_or(DType::Fp32));
   layout.sp = layout.tp > 1 && r.cuts_sequences;
@@ -594,6 +594,7 @@ void settle_torchtitan(R r) {
 
 /// Types that a file leaves to a trainer's arguments.
 void take_automatic_type(R r) {
+  if (r.left_to_trainer.empty()) return;
   const bool left = left_to_trainer(r, "bf16.enabled") || left_to_trainer(r, "fp16.enabled");
   const bool type = !r.half && !r.brain && left;
   r.brain = r.brain || type;
@@ -606,6 +607,7 @@ void take_automatic_type(R r) {
 void settle_deepspeed(R r) {
   costmodel::Recipe& recipe = r.plan.recipe;
   costmodel::Layout& layout = r.plan.layout;
+  fill_automatic_sizes(r);
   take_automatic_type(r);
   take_deepspeed_overlap(r);
   take_zero_sizes(r);

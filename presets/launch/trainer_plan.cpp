@@ -114,39 +114,6 @@ void take_fsdp_profile(R r) {
         t.fsdp_version == 1 ? "FSDP1 shards" : "accelerate shards with FSDP1 where no fsdp_version is said"));
 }
 
-/// Sizes that a file leaves to the Trainer follow from the model's hidden size
-/// (huggingface/transformers@v5.23.0 src/transformers/integrations/deepspeed.py, trainer_config_finalize).
-void fill_automatic_sizes(R r) {
-  struct Automatic {
-    std::string_view key;
-    std::optional<std::int64_t> costmodel::ZeroSizes::*size;
-    double (*value)(double hidden);
-    int stage;  // from which on the Trainer fills it
-  };
-  using costmodel::ZeroSizes;
-  constexpr Automatic kAutomatic[] = {
-      {"zero_optimization.reduce_bucket_size", &ZeroSizes::reduce_bucket, [](double h) { return h * h; }, 0},
-      {"zero_optimization.stage3_prefetch_bucket_size", &ZeroSizes::prefetch,
-       [](double h) { return 0.9 * h * h; }, 3},
-      {"zero_optimization.stage3_param_persistence_threshold", &ZeroSizes::persistent,
-       [](double h) { return 10 * h; }, 3}};
-  const std::int64_t hidden = r.plan.model.hidden > 0 ? r.plan.model.hidden : r.named_hidden;
-  std::vector<std::string_view> unknown;
-  for (const Automatic& row : kAutomatic) {
-    if (!left_to_trainer(r, row.key) || r.plan.layout.sharding.stage < row.stage) continue;
-    if (hidden > 0) {
-      r.plan.recipe.sizes.*row.size = static_cast<std::int64_t>(row.value(static_cast<double>(hidden)));
-    } else {
-      unknown.push_back(row.key);
-    }
-  }
-  if (!unknown.empty())
-    r.notes.push_back(
-        fmt::format("{}: the Trainer fills in \"auto\" from the model's hidden size, which the files do "
-                    "not say: DeepSpeed's own defaults are planned",
-                    fmt::join(unknown, ", ")));
-}
-
 /// The profile of what the files shard with.
 void settle_profile(R r) {
   costmodel::Layout& layout = r.plan.layout;
@@ -212,6 +179,39 @@ void take_deepspeed_overlap(R r) {
   const int stage = plan.layout.sharding.stage;
   const bool beside = stage > 0 && r.overlap_comm.value_or(stage == 3);
   if (beside != costmodel::overlaps_gradients(plan)) plan.recipe.execution.data_overlap = beside;
+}
+
+// huggingface/transformers@v5.23.0 src/transformers/integrations/deepspeed.py, trainer_config_finalize.
+void fill_automatic_sizes(R r) {
+  struct Automatic {
+    std::string_view key;
+    std::optional<std::int64_t> costmodel::ZeroSizes::*size;
+    double (*value)(double hidden);
+    int stage;  // from which on the Trainer fills it
+  };
+  using costmodel::ZeroSizes;
+  constexpr Automatic kAutomatic[] = {
+      {"zero_optimization.reduce_bucket_size", &ZeroSizes::reduce_bucket, [](double h) { return h * h; }, 0},
+      {"zero_optimization.stage3_prefetch_bucket_size", &ZeroSizes::prefetch,
+       [](double h) { return 0.9 * h * h; }, 3},
+      {"zero_optimization.stage3_param_persistence_threshold", &ZeroSizes::persistent,
+       [](double h) { return 10 * h; }, 3}};
+  const std::int64_t hidden = r.named_hidden > 0 ? r.named_hidden : r.plan.model.hidden;
+  std::vector<std::string_view> unknown;
+  for (const Automatic& row : kAutomatic) {
+    if (!left_to_trainer(r, row.key) || r.plan.layout.sharding.stage < row.stage) continue;
+    if (hidden > 0) {
+      r.plan.recipe.sizes.*row.size = static_cast<std::int64_t>(row.value(static_cast<double>(hidden)));
+    } else {
+      unknown.push_back(row.key);
+    }
+    std::erase(r.left_to_trainer, row.key);
+  }
+  if (!unknown.empty())
+    r.notes.push_back(
+        fmt::format("{}: the Trainer fills in \"auto\" from the model's hidden size, which the files do "
+                    "not say: add --model; DeepSpeed's own defaults are planned",
+                    fmt::join(unknown, ", ")));
 }
 
 void take_zero_sizes(R r) {

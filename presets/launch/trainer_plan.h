@@ -14,6 +14,9 @@ namespace hexaplan::presets {
 [[nodiscard]] bool shards_by_fsdp(const costmodel::Scenario& scenario);
 /// DeepSpeed's own AdamW, on the host where its states are there.
 [[nodiscard]] bool leaves_optimizer_to_deepspeed(const costmodel::Scenario& scenario);
+/// Sizes that DeepSpeed's file leaves to the Trainer ("auto") follow from the model's hidden size: puts them
+/// into the plan, and takes their keys out of what is left to the trainer.
+void fill_automatic_sizes(LaunchReading& reading);
 /// Leaves out sizes that are the profile's, and those that the plan's ZeRO stage does not ask for.
 void take_zero_sizes(LaunchReading& reading);
 /// Whether DeepSpeed reduces gradients beside the backward: where it is not said from ZeRO-3 on

@@ -36,6 +36,25 @@ TEST(import_command, flags_stand_above_the_files) {
   EXPECT_THAT(run_hexaplan("import --cluster h200 " + kJob).out, HasSubstr("\"cluster\": \"64xh200\""));
 }
 
+TEST(import_command, plans_the_model_that_is_asked_for) {
+  const TemporaryFile engine{R"({"zero_optimization": {"stage": 3, "reduce_bucket_size": "auto"},
+                                 "bf16": {"enabled": true}, "train_micro_batch_size_per_gpu": 1})",
+                             ".json"};
+  const std::string import = "import --cluster 8xH100 " + engine.path();
+  EXPECT_THAT(run_hexaplan(import).err, HasSubstr("note: the files do not say the model: add --model\n"));
+  const Finished run = run_hexaplan(import + " --model qwen3-8b");
+  EXPECT_THAT(run.out, HasSubstr("\"model\": \"qwen3-8b\""));
+  EXPECT_THAT(run.out, HasSubstr("\"reduce_bucket\": 16777216"));
+  EXPECT_THAT(run.err, Not(HasSubstr("note:")));
+  const Finished piped = run_hexaplan("import --model - --cluster H200 " + kJob, R"({"model_type": "llama",
+      "hidden_size": 512, "intermediate_size": 1376, "num_hidden_layers": 8, "num_attention_heads": 8,
+      "vocab_size": 32000, "max_position_embeddings": 2048})");
+  EXPECT_THAT(piped.out, HasSubstr("\"hidden_size\": 512")) << piped.err;
+  const Finished unknown = run_hexaplan(import + " --model nobody-7b");
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("--model: got \"nobody-7b\""));
+}
+
 TEST(import_command, lists_everything_as_json) {
   const presets::JsonValue answer = json_of("import --json " + kJob);
   EXPECT_EQ(at(answer, "schema"), presets::JsonValue{"hexaplan/import/1"});

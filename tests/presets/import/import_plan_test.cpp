@@ -580,6 +580,8 @@ TEST(deepspeed, types_that_are_left_to_a_trainer_are_bf16) {
   EXPECT_EQ(plan.request.recipe.precision, costmodel::Precision::Bf16);
   EXPECT_THAT(plan.notes,
               Contains(HasSubstr("(bf16.enabled, gradient_accumulation_steps): bf16 is planned")));
+  EXPECT_THAT(deepspeed_plan(R"(, "bf16": {"enabled": true})").notes, Not(Contains(HasSubstr("auto"))))
+      << "nothing is left to a trainer";
   const ImportedPlan half = deepspeed_plan(R"(, "bf16": {"enabled": "auto"}, "fp16": {"enabled": true})");
   EXPECT_EQ(half.request.recipe.precision, costmodel::Precision::Fp16);
 }

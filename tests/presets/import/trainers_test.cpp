@@ -21,6 +21,7 @@ using costmodel::FineTune;
 using costmodel::Optimizer;
 using costmodel::Precision;
 using costmodel::RecomputeMode;
+using testing::AnyOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -148,6 +149,32 @@ TEST(llamafactory, sizes_that_deepspeed_s_file_leaves_to_the_trainer_follow_from
   const ImportedPlan unknown = plan("somebody/else");
   EXPECT_EQ(unknown.request.recipe.sizes, costmodel::ZeroSizes{});
   EXPECT_THAT(unknown.notes, Contains(HasSubstr("the model's hidden size, which the files do not say")));
+}
+
+TEST(import_plan, sizes_that_deepspeed_s_file_leaves_to_the_trainer_follow_from_the_model_that_is_asked_for) {
+  const ImportFile engine{"ds.json", R"({"zero_optimization": {"stage": 3, "reduce_bucket_size": "auto",
+      "stage3_prefetch_bucket_size": "auto", "stage3_param_persistence_threshold": "auto"},
+      "bf16": {"enabled": true}, "train_micro_batch_size_per_gpu": 1})"};
+  const ImportFile trainer{"full.yaml",
+                           "model_name_or_path: Qwen/Qwen3-8B\nstage: sft\nfinetuning_type: full\n"
+                           "deepspeed: ds.json\nbf16: true\n"};
+  const auto asked = [](const std::vector<ImportFile>& files, const JsonValue& model) {
+    return import_plan(files, "8xH100", {}, model);
+  };
+  // Hidden size 5120, whatever model the files name.
+  const costmodel::ZeroSizes wide{.reduce_bucket = 26'214'400, .prefetch = 23'592'960, .persistent = 51'200};
+  for (const std::vector<ImportFile>& files : {std::vector{engine}, std::vector{trainer, engine}}) {
+    const ImportedPlan plan = asked(files, "qwen3-32b");
+    EXPECT_EQ(plan.request.model, JsonValue{"qwen3-32b"});
+    EXPECT_EQ(plan.request.recipe.sizes, wide) << plan.format.name;
+    EXPECT_THAT(plan.notes, Not(Contains(AnyOf(HasSubstr("add --model"), HasSubstr("auto")))));
+  }
+  const ImportedPlan in_words = asked({engine}, "layers=8 hidden=512 heads=8 ffn=1376 vocab=32000");
+  EXPECT_EQ(in_words.request.recipe.sizes.reduce_bucket, 262'144);
+  const ImportedPlan open = asked({engine}, {});
+  EXPECT_EQ(open.request.recipe.sizes, costmodel::ZeroSizes{});
+  EXPECT_THAT(open.notes, Contains(HasSubstr("which the files do not say: add --model; DeepSpeed's own")));
+  EXPECT_THAT(open.notes, Contains("the files do not say the model: add --model"));
 }
 
 TEST(llamafactory, trains_adapters_of_rank_8_everywhere_unless_told_otherwise) {
