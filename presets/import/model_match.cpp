@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
+#include <utility>
 
 #include "presets/catalog/catalog.h"
 #include "presets/json/input_error.h"
@@ -144,6 +145,10 @@ ChangedPreset preset_with(const ModelSpec& preset, const costmodel::Scenario& ow
 JsonValue preset_like(const costmodel::Scenario& plan, Launcher launcher, std::vector<std::string>& notes) {
   const ModelSpec* nearest = nullptr;
   std::vector<std::string> fewest;
+  // Of presets that differ in a vocabulary alone that nobody says: the one to which others add tokens.
+  const auto order = [](const std::vector<std::string>& different, const ModelSpec& preset) {
+    return std::pair{different.size(), preset.vocab};
+  };
   costmodel::Scenario nearest_plan;
   for (const ModelSpec& preset : preset_models()) {
     if (!same_size(plan.model, preset)) continue;
@@ -151,7 +156,7 @@ JsonValue preset_like(const costmodel::Scenario& plan, Launcher launcher, std::v
     if (own.model.vocab == 0) own.model.vocab = preset.vocab;
     std::vector<std::string> different = differing_settings(own, preset, launcher);
     const bool usable = different.empty() || with_identity_of(own.model, preset) == preset;
-    if (!usable || (nearest != nullptr && different.size() >= fewest.size())) continue;
+    if (!usable || (nearest != nullptr && order(different, preset) >= order(fewest, *nearest))) continue;
     nearest = &preset;
     fewest = std::move(different);
     nearest_plan = std::move(own);

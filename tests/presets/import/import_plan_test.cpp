@@ -676,6 +676,24 @@ TEST(import_plan, says_what_is_missing) {
   EXPECT_THAT(plan.notes, Contains(HasSubstr("--cluster 8xH100")));
 }
 
+/// codellama-70b-instruct is Llama-2 70B with 16 tokens more.
+TEST(import_plan, a_vocabulary_that_is_not_said_is_the_one_that_others_extend) {
+  const auto plan = [](const char* more) {
+    return import_plan(
+        {{"run.sh",
+          std::string{"torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 80 --hidden-size 8192 "
+                      "--ffn-hidden-size 28672 --num-attention-heads 64 --group-query-attention "
+                      "--num-query-groups 8 --max-position-embeddings 4096 --swiglu "
+                      "--position-embedding-type rope --normalization RMSNorm --disable-bias-linear "
+                      "--untie-embeddings-and-output-weights --attention-dropout 0 "
+                      "--hidden-dropout 0 --bf16 "} +
+              more + "\n"}},
+        "64xH100");
+  };
+  EXPECT_EQ(plan("").request.model, JsonValue{"llama-2-70b"});
+  EXPECT_EQ(plan("--vocab-size 32016").request.model, JsonValue{"codellama-70b-instruct"});
+}
+
 TEST(import_plan, dimensions_of_no_preset_are_written_out) {
   const ImportedPlan plan =
       import_plan({{"run.sh",

@@ -58,6 +58,20 @@ TEST(find_model, knows_presets_by_the_names_of_models_with_the_same_config) {
   EXPECT_EQ(find_model("deepseek-ai/DeepSeek-R1").name, "deepseek-v3");
 }
 
+/// meta-llama/codellama issue 188: only the base model was made for long sequences.
+TEST(find_model, knows_code_llama_70b_and_what_was_trained_on_it_as_two_models) {
+  const costmodel::ModelSpec base = find_model("codellama/CodeLlama-70b-hf");
+  EXPECT_EQ(base.rotary.base, 1e6);
+  EXPECT_EQ(base.max_positions, 16'384);
+  for (const char* name : {"codellama/CodeLlama-70b-Instruct-hf", "codellama/CodeLlama-70b-Python-hf"}) {
+    costmodel::ModelSpec tuned = find_model(name);
+    EXPECT_EQ(tuned.rotary.base, 1e4) << name;
+    EXPECT_EQ(tuned.max_positions, 4096) << name;
+    tuned.name = base.name, tuned.rotary = base.rotary, tuned.max_positions = base.max_positions;
+    EXPECT_EQ(tuned, base) << name;
+  }
+}
+
 /// Two presets with one hub name would be answered by whichever is read first.
 TEST(find_model, has_one_preset_for_every_name_on_the_hub) {
   std::map<std::string, std::string> owners;
