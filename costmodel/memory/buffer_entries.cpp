@@ -124,13 +124,10 @@ class BufferAppender {
         kLoss | kHeadBackward);
   }
 
-  /// ZeRO++ hpZ: a second copy of the parameters in the gather's type, cut over few neighbours
-  /// (arXiv:2306.10209 section 4.2).
   void secondary_partition(const StageElements& elements) {
-    const int hpz = sc_.layout.sharding.hpz;
-    if (sc_.layout.sharding.stage < 3 || hpz <= 1 || sc_.layout.shard_ranks() == 1) return;
-    const double all = elements.gathered_layers + elements.embedding + elements.head;
-    add("parameter.secondary_partition", TensorKind::Parameter, gathered_, all / hpz, kAlways);
+    if (secondary_on_host(sc_)) return;
+    add("parameter.secondary_partition", TensorKind::Parameter, gathered_,
+        secondary_elements(sc_, elements), kAlways);
   }
 
   /// Autograd adds the two gradients of a tied embedding when the second one, the table's, is complete: at
@@ -202,6 +199,12 @@ class BufferAppender {
 };
 
 }  // namespace
+
+double secondary_elements(const Scenario& sc, const StageElements& elements) {
+  const int hpz = sc.layout.sharding.hpz;
+  if (sc.layout.sharding.stage < 3 || hpz <= 1 || sc.layout.shard_ranks() == 1) return 0;
+  return (elements.gathered_layers + elements.embedding + elements.head) / hpz;
+}
 
 void append_parameter_buffers(const Scenario& sc, const StageElements& elements, TensorLedger& out) {
   BufferAppender buffers{sc, out};

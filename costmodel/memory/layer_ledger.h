@@ -132,6 +132,10 @@ struct StageElements {
   double gathered_head = 0;  // what the head reads gathered: without what stays whole, with such a table
 };
 
+/// Elements of ZeRO++'s secondary partition (hpZ): a second copy of the parameters in the gather's type, cut
+/// over few neighbours (arXiv:2306.10209 section 4.2).
+[[nodiscard]] double secondary_elements(const Scenario& scenario, const StageElements& elements);
+
 /// What lies outside the framework's allocator.
 struct DeviceOverhead {
   Bytes context, communicators;

@@ -126,10 +126,12 @@ void ParameterMemory::sum() {
   head_.load = load_of(head_.ledger);
 }
 
-Bytes ParameterMemory::offloaded(const StagePlan& stage) const {
+Bytes ParameterMemory::offloaded(const Scenario& sc, const StagePlan& stage) const {
   Bytes sum = offloaded_embedding_ * stage.embedding + offloaded_head_ * stage.head;
   for (std::size_t c = 0; c < kLayerClasses; ++c)
     sum += classes_[c].offloaded * static_cast<double>(stage.layers[c]);
+  if (secondary_on_host(sc))
+    sum += Bytes{secondary_elements(sc, elements_of(stage)) * bytes_per_element(gathered_dtype(sc))};
   return sum;
 }
 

@@ -36,7 +36,7 @@ class ParameterMemory {
   [[nodiscard]] MemoryLoad load(const Scenario& scenario, const StagePlan& stage) const;
   [[nodiscard]] Bytes unreclaimed(const Scenario& scenario, const StagePlan& stage) const;
   /// Offloaded states of one rank of the stage.  [docs/formulas.md#M1]
-  [[nodiscard]] Bytes offloaded(const StagePlan& stage) const;
+  [[nodiscard]] Bytes offloaded(const Scenario& scenario, const StagePlan& stage) const;
 
  private:
   struct Part {

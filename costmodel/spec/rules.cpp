@@ -15,6 +15,7 @@
 #include "costmodel/spec/local_dims.h"
 #include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/spec/rank_grid.h"
+#include "costmodel/spec/shard_sizes.h"
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/units/ceil_div.h"
 
@@ -551,6 +552,17 @@ bool secondary_partition_divides(const Scenario& sc, Reason* why) {
   });
 }
 
+/// deepspeedai/DeepSpeed deepspeed/runtime/zero/partition_parameters.py _partition_param_sec makes the
+/// secondary tensor on the device of offloaded parameters, which a disk is not ("NVME secondary param
+/// offload" is marked as missing there).
+bool secondary_partition_has_a_place(const Scenario& sc, Reason* why) {
+  if (!secondary_on_host(sc) || sc.recipe.offload_device != OffloadDevice::Nvme) return true;
+  return fails(why, [] {
+    return Reason{"hpz keeps a second copy where parameters lie, and none on disks",
+                  "offload parameters to the host's memory, or leave hpz out"};
+  });
+}
+
 /// deepspeedai/DeepSpeed docs/_pages/config-json.md, offload_param: "only valid for stage 3"; PyTorch's
 /// CPUOffload keeps sharded parameters.
 bool offloaded_parameters_are_sharded(const Scenario& sc, Reason* why) {
@@ -670,6 +682,7 @@ constexpr std::array kRules{
     Rule{"shards-can-be-factored", RuleScope::Shards, nullptr, shards_can_be_factored},
     Rule{"muon-stays-on-the-gpu", RuleScope::Shards, nullptr, matrices_stay_on_the_gpu},
     Rule{"secondary-partition-divides", RuleScope::Shards, nullptr, secondary_partition_divides},
+    Rule{"secondary-partition-has-a-place", RuleScope::Shards, nullptr, secondary_partition_has_a_place},
     Rule{"offload-needs-zero3", RuleScope::Shards, nullptr, offloaded_parameters_are_sharded},
     Rule{"offloaded-share-has-its-stage", RuleScope::Shards, nullptr, offloaded_share_has_its_stage},
     Rule{"expert-groups-tile-rows", RuleScope::Order, nullptr, expert_groups_tile_rows},

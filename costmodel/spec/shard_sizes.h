@@ -53,6 +53,13 @@ inline constexpr std::array<SizePlace, 6> kSizePlaces{{
          !stays_whole(sc, static_cast<double>(m.vocab * m.hidden));
 }
 
+/// True where ZeRO++'s secondary partition (hpZ) lies in host memory, as the parameters do
+/// (deepspeedai/DeepSpeed runtime/zero/partition_parameters.py _partition_param_sec, remote_device).
+[[nodiscard]] inline bool secondary_on_host(const Scenario& sc) {
+  return sc.layout.sharding.hpz > 1 && sc.layout.sharding.stage >= 3 &&
+         (sc.recipe.offload & kOffloadParameters) != 0 && !sc.framework.explicit_step;
+}
+
 /// Elements that are gathered ahead of the running module, which has `tensor` of them: whole tensors until
 /// the bucket is full, so one at least; none beyond what may be alive
 /// (runtime/zero/partitioned_param_coordinator.py _fetch_sub_module_impl).

@@ -62,13 +62,12 @@ void append_activation_copies(const Scenario& sc, const LocalDims& dims, LayerCl
   append_copy("activation.to_device", Pass::BackwardData, bytes, false, out);
 }
 
-void append_parameter_loads(const Scenario& sc, const StageParameters& p, bool again,
+void append_parameter_loads(const Scenario& sc, double forward, double backward,
                             std::vector<Operation>& out) {
   if ((sc.recipe.offload & kOffloadParameters) == 0) return;
   const bool on_disk = sc.recipe.offload_device == OffloadDevice::Nvme;
-  const double bytes = of_shard(sc.layout, p.gathered);
-  append_copy("parameter.to_device", Pass::Forward, bytes, on_disk, out);
-  if (again) append_copy("parameter.to_device", Pass::BackwardData, bytes, on_disk, out);
+  append_copy("parameter.to_device", Pass::Forward, forward, on_disk, out);
+  append_copy("parameter.to_device", Pass::BackwardData, backward, on_disk, out);
 }
 
 void append_gradient_copies(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {

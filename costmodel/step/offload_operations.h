@@ -13,9 +13,9 @@ namespace hexaplan::costmodel {
 void append_activation_copies(const Scenario& scenario, const LocalDims& dims, LayerClass kind,
                               std::vector<Operation>& out);
 
-/// Copies of a layer's sharded parameters from the host, before they are gathered (Pass::Forward, and
-/// BackwardData where they are gathered again), where parameters are offloaded.  [docs/formulas.md#T11]
-void append_parameter_loads(const Scenario& scenario, const StageParameters& parameters, bool again,
+/// Copies from the host of what a rank has of a layer's parameters, in bytes: before the forward pass gathers
+/// them, and before the backward pass does. Nothing unless parameters are offloaded.  [docs/formulas.md#T11]
+void append_parameter_loads(const Scenario& scenario, double forward, double backward,
                             std::vector<Operation>& out);
 
 /// Gradients of an offloaded optimizer on their way to the host: in every micro-batch (Pass::BackwardWeight)

@@ -206,7 +206,7 @@ StageMemory MemoryModel::peak(const StagePlan& stage, int index, double in_fligh
   memory.idle = at[index_of(kIdle)].allocated();
   const HostLoad host = replays_host()
                             ? replayed_host(scenario_.recipe, replayed_[static_cast<std::size_t>(index)])
-                            : host_load(scenario_.recipe, parameters_.offloaded(stage),
+                            : host_load(scenario_.recipe, parameters_.offloaded(scenario_, stage),
                                         activations_.offloaded(stage, in_flight));
   memory.host = host.memory;
   memory.disk = host.disk;

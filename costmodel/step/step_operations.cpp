@@ -234,20 +234,25 @@ void append_layer_sharding(const Scenario& sc, ShardedUnit unit, MicrobatchOf wh
                   .formula = "C9"};
   append_both(sc, gather, Group::Shard, p.gathered * gathered_share(sc), out);
   gather.pass = Pass::BackwardData;
+  const double shard = of_shard(sc.layout, p.gathered);
+  double again = 0;  // of the forward's gathers
+  double loaded = 0;
   if (reshards && secondary) {
-    // hpZ: from the second copy, which was made of the gathered values and is not quantised again.
+    // hpZ: from the second copy, which was made of the gathered values and is not quantised again. It lies
+    // where parameters do (deepspeedai/DeepSpeed runtime/zero/partition_parameters.py _partition_param_sec).
     gather.group = Group::Secondary;
     gather.bytes = p.gathered.all();
     append_transfer(sc, gather, out);
+    loaded = p.gathered.all() / z.hpz;
   } else if (reshards) {
-    const double again = gathered_again(sc, unit, p);
+    again = gathered_again(sc, unit, p);
     gather.count *= again;
     append_both(sc, gather, Group::Shard, p.gathered * (gathered_share(sc) * again), out);
+    loaded = shard * again;
   }
-  append_parameter_loads(sc, p, reshards, out);
+  append_parameter_loads(sc, shard, loaded, out);
   append_unit_reduction(sc, which, p, out);
-  const double gathers = reshards && !secondary ? 2 : 1;
-  append_traffic("parameter.quantise", "C9", z.stage >= 3 ? quantisation_bytes(sc, p, gathers) : 0, out);
+  append_traffic("parameter.quantise", "C9", z.stage >= 3 ? quantisation_bytes(sc, p, 1 + again) : 0, out);
   // The profile counts bytes copied per element of its gather's type.
   const double gathered_elements = p.gathered.all() / bytes_per_element(gathered_dtype(sc));
   append_traffic("parameter.buffer_copies", "C9",

@@ -139,7 +139,7 @@ UnitSearch::StatePart UnitSearch::make_state_part(const PipelineChoice& pipe, st
     resident += outside;
     part.least_replayed = larger(part.least_replayed, device_peak(resident, {}, allocator).needed);
     part.loads.push_back(load);
-    if (sc_.recipe.offload != 0) part.offloaded.push_back(memory.offloaded(group.plan));
+    if (sc_.recipe.offload != 0) part.offloaded.push_back(memory.offloaded(sc_, group.plan));
     part.transfers.push_back(price_transfers(sc_, hardware_.calibration, pricer, *counts, group.plan));
   }
   return part;

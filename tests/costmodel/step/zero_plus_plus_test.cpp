@@ -63,6 +63,29 @@ TEST(zero_plus_plus, hpz_gathers_for_backward_among_neighbours_and_keeps_a_secon
   EXPECT_NEAR(estimate_step(sc, {}).stages[0].at_peak.parameters.value() - before, 2 * n / 8, 1);
 }
 
+TEST(zero_plus_plus, hpz_keeps_its_copy_where_parameters_lie) {
+  Scenario sc = sharded();
+  sc.recipe.offload = kOffloadOptimizer | kOffloadParameters;
+  sc.cluster.host.memory = Bytes{4e12};
+  const double n = parameters(sc);
+  const auto loaded = [&](Pass pass) {
+    double bytes = 0;
+    for (const Operation& op : step_operations(sc, 0))
+      bytes += op.name == "parameter.to_device" && op.pass == pass ? op.payload.value() * op.count : 0;
+    return bytes;
+  };
+  const StageMemory before = estimate_step(sc, {}).stages.at(0);
+  EXPECT_NEAR(loaded(Pass::BackwardData), 2 * n / 16, 1);
+  sc.layout.sharding.hpz = 8;
+  const StageMemory after = estimate_step(sc, {}).stages.at(0);
+  EXPECT_EQ(after.at_peak.parameters, before.at_peak.parameters);
+  EXPECT_NEAR((after.host - before.host).value(), 2 * n / 8, 1);
+  EXPECT_NEAR(loaded(Pass::Forward), 2 * n / 16, 1);
+  EXPECT_NEAR(loaded(Pass::BackwardData), 2 * n / 8, 1);
+  sc.recipe.offload_device = OffloadDevice::Nvme;
+  EXPECT_EQ(first_rejection(sc).value().rule, "secondary-partition-has-a-place");
+}
+
 TEST(zero_plus_plus, qgz_exchanges_4_bits_in_the_node_and_an_eighth_of_them_between_nodes) {
   Scenario sc = sharded();
   const double n = parameters(sc);
