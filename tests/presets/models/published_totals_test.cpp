@@ -119,6 +119,7 @@ constexpr ExactTotal kExact[] = {
     {"codellama-13b", 13'016'028'160, kSafetensors},
     {"codellama-34b", 33'743'970'304, kSafetensors},
     {"codellama-70b", 68'976'910'336, kSafetensors},
+    {"codellama-70b-instruct", 68'976'910'336, kModules},
     {"qwen2.5-3b", 3'085'938'688, kSafetensors},
     {"qwen3-1.7b", 1'720'574'976, kModules},
     {"falcon-7b", 6'921'720'704, kModules},
