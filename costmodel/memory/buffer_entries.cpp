@@ -126,8 +126,8 @@ class BufferAppender {
 
   void secondary_partition(const StageElements& elements) {
     if (secondary_on_host(sc_)) return;
-    add("parameter.secondary_partition", TensorKind::Parameter, gathered_,
-        secondary_elements(sc_, elements), kAlways);
+    add("parameter.secondary_partition", TensorKind::Parameter, gathered_, secondary_elements(sc_, elements),
+        kAlways);
   }
 
   /// Autograd adds the two gradients of a tied embedding when the second one, the table's, is complete: at

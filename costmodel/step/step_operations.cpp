@@ -288,7 +288,8 @@ std::vector<Operation> step_operations(const Scenario& sc, int stage) {
     };
     for (std::size_t c = 0; c < kLayerClasses; ++c)
       append_times(ShardedUnit::Layer, model.layer(c), plan.layers[c]);
-    const StageParameters embedding = model.embedding() * plan.embedding, head = model.head_unit() * plan.head;
+    const StageParameters embedding = model.embedding() * plan.embedding,
+                          head = model.head_unit() * plan.head;
     if (sc.framework.gather_ends_for_whole_step) {
       StageParameters root = embedding;
       append_times(ShardedUnit::End, root += head, 1);

@@ -136,8 +136,9 @@ TEST(zero_sizes, a_table_that_is_embedding_and_head_is_gathered_for_both_and_has
   }
   EXPECT_NEAR(bytes_of(tied, "parameter.gathered", kLoss), 2 * kHead, 1);
   // The head's part waits for the embedding's, and reaches no bucket before.
-  EXPECT_NEAR(bytes_of(tied, "gradient.unsharded", kBackward) - bytes_of(apart, "gradient.unsharded", kBackward),
-              2 * kHead, 1);
+  EXPECT_NEAR(
+      bytes_of(tied, "gradient.unsharded", kBackward) - bytes_of(apart, "gradient.unsharded", kBackward),
+      2 * kHead, 1);
   tied.recipe.sizes.persistent = static_cast<std::int64_t>(kHead);  // it stays whole: nothing to gather
   EXPECT_EQ(bytes_of(tied, "parameter.gathered", kLoss), 0);
   tied.model.outputs = 2;  // a classifier's head is a matrix of its own

@@ -179,9 +179,8 @@ class Loops {
   }
 
   static bool stages_are_known(const std::string& rule) {
-    return std::ranges::any_of(layout_rules(), [&](const Rule& row) {
-      return row.name == rule && row.scope > RuleScope::Stages;
-    });
+    return std::ranges::any_of(
+        layout_rules(), [&](const Rule& row) { return row.name == rule && row.scope > RuleScope::Stages; });
   }
 
   void leaf() {
