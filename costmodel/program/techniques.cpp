@@ -25,13 +25,14 @@ Adapters adapters_of(const Scenario& sc) {
   Adapters out{.frozen = true,
                .operations = adapters_are_operations(sc),
                .in_4_bits = adapters_are_operations(sc) && sc.recipe.fine_tune == FineTune::Qlora,
-               .keeps_every_input = sc.recipe.fine_tune == FineTune::Qlora,
                .scale = sc.recipe.fine_tune == FineTune::Ia3,
-               .layers = {}};
+               .layers = {},
+               .keeps_input = {}};
   for (std::size_t i = 0; i < out.layers.size(); ++i) {
     const auto parameter = static_cast<Parameter>(i);
     const std::string_view name = name_of(parameter);
     out.layers[i] = static_cast<std::uint8_t>(adapters_beside(sc, name, linear_layers_in(parameter)));
+    out.keeps_input[i] = sc.recipe.fine_tune == FineTune::Qlora && !is_expert_parameter(sc, name);
   }
   return out;
 }

@@ -26,12 +26,15 @@ Program freeze_all_but_adapters(Program p) {
 
 /// Otherwise what is left of weight gradients stands for those of the adapters beside the matrix, which read
 /// the same input; IA³ scales that of the MLP's second matrix alone. Products with 4-bit weights keep their
-/// input in any case (bitsandbytes autograd/_functions.py MatMul4Bit).
+/// input in any case (MatMul4Bit of bitsandbytes' autograd/_functions.py until it left out what only a weight
+/// gradient reads; of lit-gpt's published runs, 2023, memory says so), parameters in 16 bits beside them
+/// none.
 Program freeze_weights(Program p, const Techniques& t) {
   if (t.adapters.operations) return freeze_all_but_adapters(std::move(p));
-  if (t.adapters.keeps_every_input) return p;
   const auto trains_beside = [&](const Op& op) {
-    const bool adapted = t.adapters.beside(p.weights[position(op.weight)]) > 0;
+    const Weight& weight = p.weights[position(op.weight)];
+    if (weight.first != Parameter::Count && t.adapters.keeps_input[position(weight.first)]) return true;
+    const bool adapted = t.adapters.beside(weight) > 0;
     return adapted && (!t.adapters.scale || op.site == Site::Down);
   };
   std::erase_if(p.ops, [&](const Op& op) { return op.kind == Kind::MatmulWeight && !trains_beside(op); });

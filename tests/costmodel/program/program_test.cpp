@@ -12,6 +12,7 @@
 #include "costmodel/program/explain.h"
 #include "costmodel/program/fold.h"
 #include "costmodel/program/layer_program.h"
+#include "costmodel/program/working_sets.h"
 #include "costmodel/schedule/in_flight.h"
 #include "presets/scenario/scenario_request.h"
 #include "tests/costmodel/program/hand_written_saved.h"
@@ -240,6 +241,24 @@ TEST(framework_program, keeps_what_adapters_read_and_nothing_for_frozen_matrices
     sc.recipe.lora_targets = c.targets;
     EXPECT_EQ(all - kept_bytes_of(sc), 2 * 8192 * (c.less - c.further));
   }
+}
+
+/// transformers 5's experts are parameters in 16 bits, whichever the layers around them are.
+TEST(framework_program, experts_that_are_parameters_keep_as_much_beside_4_bit_layers) {
+  const auto kept = [](FineTune fine_tune, bool parameters) {
+    Scenario sc = llama(1);
+    sc.model.moe = {.experts = 8, .top_k = 2, .expert_ffn = 14336};
+    sc.framework = presets::look_up_framework("hf-eager");
+    sc.framework.experts_are_parameters = parameters;
+    sc.recipe.fine_tune = fine_tune;
+    TensorLedger ledger;
+    append_kept_values(sc, local_dims(sc), class_of_layer(sc.model, 0), ledger);
+    double bytes = 0;
+    for (const TensorEntry& entry : ledger) bytes += entry.size().value();
+    return bytes;
+  };
+  EXPECT_EQ(kept(FineTune::Qlora, true), kept(FineTune::Lora, true));
+  EXPECT_LT(kept(FineTune::Qlora, true), kept(FineTune::Qlora, false));
 }
 
 TEST(framework_program, has_room_for_a_weight_gradient_before_it_is_added) {
