@@ -267,9 +267,13 @@ bool sequence_divides(const Scenario& sc, Reason* why) {
   const std::int64_t local = sc.layout.sp ? sc.layout.tp : 1;
   if (sc.recipe.sequence % pieces == 0 && (sc.recipe.sequence / cp) % local == 0) return true;
   return fails(why, [&] {
-    return Reason{fmt::format("sequence {} does not split into {} zig-zag chunks and tp={} parts",
-                              sc.recipe.sequence, pieces, local),
-                  fmt::format("use a sequence that is a multiple of {}", pieces * local)};
+    std::vector<std::string> parts;
+    if (pieces > 1)
+      parts.push_back(fmt::format("{} {}", pieces, pieces > cp ? "zig-zag chunks" : "parts of cp"));
+    if (local > 1) parts.push_back(fmt::format("{} parts of tp", local));
+    return Reason{
+        fmt::format("sequence {} does not split into {}", sc.recipe.sequence, fmt::join(parts, " times ")),
+        fmt::format("use a sequence that is a multiple of {}", pieces * local)};
   });
 }
 

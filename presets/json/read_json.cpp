@@ -204,19 +204,46 @@ class Builder {
   std::int64_t values_ = 0;
 };
 
+/// Python's infinite numbers as texts of the same length, so that lines and columns stay.
+std::string quote_infinities(std::string_view text) {
+  struct Word {
+    std::string_view python, json;
+  };
+  constexpr Word kWords[] = {{"-Infinity", "\"-inf\"   "}, {"Infinity", "\"inf\"   "}};
+  std::string out{text};
+  bool inside = false;  // of a string
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (inside && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '"') {
+      inside = !inside;
+    } else if (!inside) {
+      for (const Word& word : kWords) {
+        if (!text.substr(i).starts_with(word.python)) continue;
+        out.replace(i, word.python.size(), word.json);
+        i += word.python.size() - 1;
+        break;
+      }
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
-JsonDocument parse_json(std::string_view text, std::string file_name) {
+JsonDocument parse_json(std::string_view text, std::string file_name, JsonDialect dialect) {
   if (text.starts_with(kByteOrderMark)) {
     text.remove_prefix(kByteOrderMark.size());
   }
+  std::string quoted;
+  if (dialect == JsonDialect::Python) text = quoted = quote_infinities(text);
   Builder builder{text, file_name};
   nlohmann::json::sax_parse(text, &builder);
   return {.file = std::move(file_name), .root = builder.take()};
 }
 
-JsonDocument read_json_file(const std::filesystem::path& path) {
-  return parse_json(read_text_file(path), path.string());
+JsonDocument read_json_file(const std::filesystem::path& path, JsonDialect dialect) {
+  return parse_json(read_text_file(path), path.string(), dialect);
 }
 
 }  // namespace hexaplan::presets

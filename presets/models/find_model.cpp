@@ -34,7 +34,7 @@ costmodel::ModelSpec find_model(std::string_view name_or_path) {
   if (!is_path(name_or_path)) {
     return read_model_preset(model_file(name_or_path)).spec;
   }
-  const JsonDocument document = read_json_file(model_file(name_or_path));
+  const JsonDocument document = read_json_file(model_file(name_or_path), JsonDialect::Python);
   if (is_model_preset(document)) return model_preset_from_document(document).spec;
   costmodel::ModelSpec model = model_from_config(document.file, "", document.root);
   // The cache's folders are named by revisions.

@@ -42,7 +42,7 @@ fs::path cache_folder() {
 }
 
 std::string hub_name_of_file(const fs::path& file) {
-  const JsonDocument document = read_json_file(file);
+  const JsonDocument document = read_json_file(file, JsonDialect::Python);
   return is_model_preset(document) ? hub_name_of_source(names_of_model_preset(document).source)
                                    : std::string{};
 }

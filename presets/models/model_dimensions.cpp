@@ -186,7 +186,7 @@ std::span<const ModelDimension> model_dimensions() {
 JsonValue model_config(const JsonValue& model) {
   const auto* name = model.get_if<std::string>();
   if (name == nullptr || is_model_text(*name)) return model;
-  const JsonDocument document = read_json_file(model_file(*name));
+  const JsonDocument document = read_json_file(model_file(*name), JsonDialect::Python);
   JsonValue config = is_model_preset(document) ? *document.root.find("config") : document.root;
   auto* fields = config.get_if<JsonObject>();
   if (fields != nullptr && config.find("_name_or_path") == nullptr) {

@@ -33,7 +33,7 @@ ModelOrigin model_origin(const JsonValue& model) {
   const auto* name = model.get_if<std::string>();
   if (name == nullptr || name->find('=') != std::string::npos) return {};
   const std::filesystem::path file = model_file(*name);
-  ModelOrigin origin{.config = config_in(read_json_file(file).root), .load_by = {}};
+  ModelOrigin origin{.config = config_in(read_json_file(file, JsonDialect::Python).root), .load_by = {}};
   if (is_hub_name(*name)) {
     origin.load_by = *name;
   } else if (file.filename() == "config.json") {

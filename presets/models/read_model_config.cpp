@@ -227,12 +227,12 @@ ModelSpec model_from_config(const std::string& file, const std::string& pointer,
 }
 
 ModelSpec model_from_config_text(std::string_view json, std::string_view file_name) {
-  const JsonDocument document = parse_json(json, std::string{file_name});
+  const JsonDocument document = parse_json(json, std::string{file_name}, JsonDialect::Python);
   return model_from_config(document.file, "", document.root);
 }
 
 ModelSpec read_model_config(const std::filesystem::path& path) {
-  const JsonDocument document = read_json_file(path);
+  const JsonDocument document = read_json_file(path, JsonDialect::Python);
   return model_from_config(document.file, "", document.root);
 }
 

@@ -75,7 +75,7 @@ class NumberTexts {
   static Fragment text_of(double number) {
     std::array<char, kLongestNumber> text{};
     const char* const end = write_number(number, text.data());
-    return Fragment{{text.data(), end}};
+    return Fragment{{text.data(), static_cast<std::size_t>(end - text.data())}};
   }
   // Begins with the text of 0, whose bits are 0, everywhere.
   std::vector<Entry> entries_ = std::vector<Entry>(std::size_t{1} << kBits, Entry{0, text_of(0)});
@@ -175,11 +175,10 @@ class ChromeTraceWriter::Events {
     const KindText& kind = kinds_[static_cast<std::size_t>(span.kind)];
     std::array<char, kLongestNumber> number{};
     const bool numbered = span.microbatch >= 0;
-    const std::string_view microbatch{number.data(),
-                                      numbered ? put_integer(span.microbatch, number.data()) : number.data()};
+    const std::ptrdiff_t digits = numbered ? put_integer(span.microbatch, number.data()) - number.data() : 0;
     const auto write_microbatch = [&](char* to) {
       std::memcpy(to, number.data(), number.size());
-      return to + microbatch.size();
+      return to + digits;
     };
     char* at = kind.name.write(room());
     if (numbered) at = write_microbatch(put_literal(" ", at));

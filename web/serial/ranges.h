@@ -1,6 +1,7 @@
 #pragma once
-// Included before all sources: algorithms of ranges that Emscripten's libc++ lacks.
+// Included before all sources: algorithms of ranges, and further things, that Emscripten's libc++ lacks.
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <iterator>
 
@@ -34,3 +35,15 @@ bool none_of(Range&& range, Holds holds) {
 }
 
 }  // namespace std::ranges
+
+namespace std {
+
+template <class To, class From>
+To bit_cast(const From& from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+
+}  // namespace std

@@ -80,7 +80,7 @@ FileContent understand(const presets::ImportFile& file, const presets::JsonValue
   if (const auto inside = presets::scenarios_in_page(file.text, file.name); !inside.empty())
     return reportPage(inside);
   if (!isJson(file.text) && !file.name.ends_with(".json")) return launchPlan(file);
-  const JsonDocument document = presets::parse_json(file.text, file.name);
+  const JsonDocument document = presets::parse_json(file.text, file.name, presets::JsonDialect::Python);
   const std::string schema = schemaOf(document);
   if (schema == presets::kScenarioSchema) return presets::read_scenario(document);
   if (presets::is_project(document))

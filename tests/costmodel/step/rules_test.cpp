@@ -146,7 +146,7 @@ TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_
       {"batch-divides", [](Scenario& s) { s.recipe.global_batch = 3; },
        "global batch 3 is not a multiple of micro-batch 1 × dp 4 = 4", "use a dp of at most 3"},
       {"sequence-divides", [](Scenario& s) { s.recipe.sequence = 8191; },
-       "sequence 8191 does not split into 1 zig-zag chunks and tp=2 parts",
+       "sequence 8191 does not split into 2 parts of tp",
        "use a sequence that is a multiple of 2"},
       {"experts-divide-by-ep", [](Scenario& s) { s.layout.ep = 2; }, "ep=2 but the model has no experts",
        "use ep=1"},

@@ -92,6 +92,18 @@ TEST(read_model_config, reads_the_same_from_a_file) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(model_from_config_text, what_python_writes_of_no_number_is_read_where_nothing_depends_on_it) {
+  const ModelSpec model =
+      read("bamba", R"("time_step_limit": [0.0, Infinity], "note": "-Infinity \" Infinity", "a": -Infinity)");
+  EXPECT_EQ(model, read("bamba", ""));
+  try {
+    (void)read("llama", "\"a\": [-Infinity],\n \"hidden_size\": Infinity");
+    FAIL() << "no number";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string{error.what()}.find("hidden_size: got \"inf\""), std::string::npos) << error.what();
+  }
+}
+
 TEST(model_from_config_text, whole_numbers_may_be_written_as_fractions) {
   EXPECT_EQ(read("llama", R"("hidden_size": 2048.0)").hidden, 2048);
 }
