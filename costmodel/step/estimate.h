@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -37,10 +38,10 @@ struct StageMemory {
   Bytes disk;    // … on the node's disks
   /// The peak by kind with what the allocator has reserved beside the tensors as cached, so that the kinds
   /// add up to `device`.
-  [[nodiscard]] constexpr MemoryBreakdown on_device() const {
+  [[nodiscard]] MemoryBreakdown on_device() const {
     MemoryBreakdown kinds = at_peak;
     // One kind alone has a fraction of a byte, so that rounded kinds add up to the rounded sum.
-    kinds.overhead = Bytes{static_cast<double>(static_cast<std::int64_t>(at_peak.overhead.value() + 0.5))};
+    kinds.overhead = Bytes{std::round(at_peak.overhead.value())};
     kinds.cached += device - kinds.total();
     return kinds;
   }

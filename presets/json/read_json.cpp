@@ -204,27 +204,25 @@ class Builder {
   std::int64_t values_ = 0;
 };
 
-/// Python's infinite numbers as texts of the same length, so that lines and columns stay.
+/// What stands for Python's infinite number at the beginning of `rest`: a text of the same length, so that
+/// lines and columns stay. Empty: there is none.
+std::string_view text_of_infinity(std::string_view rest) {
+  if (rest.starts_with("Infinity")) return "\"inf\"   ";
+  return rest.starts_with("-Infinity") ? "\"-inf\"   " : "";
+}
+
 std::string quote_infinities(std::string_view text) {
-  struct Word {
-    std::string_view python, json;
-  };
-  constexpr Word kWords[] = {{"-Infinity", "\"-inf\"   "}, {"Infinity", "\"inf\"   "}};
   std::string out{text};
   bool inside = false;  // of a string
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (inside && text[i] == '\\') {
-      ++i;
-    } else if (text[i] == '"') {
-      inside = !inside;
-    } else if (!inside) {
-      for (const Word& word : kWords) {
-        if (!text.substr(i).starts_with(word.python)) continue;
-        out.replace(i, word.python.size(), word.json);
-        i += word.python.size() - 1;
-        break;
-      }
+    if (text[i] == '"') inside = !inside;
+    if (inside) {
+      i += text[i] == '\\' ? 1 : 0;
+      continue;
     }
+    const std::string_view quoted = text_of_infinity(text.substr(i));
+    out.replace(i, quoted.size(), quoted);
+    i += quoted.empty() ? 0 : quoted.size() - 1;
   }
   return out;
 }
