@@ -72,7 +72,7 @@ TEST(validate_command, what_does_not_fit_is_a_row_and_not_the_end) {
 }
 
 TEST(validate_command, scenarios_that_one_thing_kept_from_running_are_one_paragraph) {
-  const Finished run = run_hexaplan("validate --list cpu --budget 1 --steps 20 --no-store --quiet");
+  const Finished run = run_hexaplan("validate --list cpu --budget 1 --steps 100 --no-store --quiet");
   EXPECT_THAT(run.out, testing::ContainsRegex(
                            "[1-6] scenarios not run: the budget of 1 s was spent\n(  .*\n)*  experts\n"));
   EXPECT_THAT(run.out, Not(HasSubstr("unfinished"))) << "all were through";
