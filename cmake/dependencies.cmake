@@ -1,4 +1,4 @@
-# Third parties, found once. Required: fmt, nlohmann-json, yaml-cpp, toml++, CLI11, oneTBB, Eigen, SQLite. Everything else switches its part off with
+# Third parties, found once. Required: fmt, nlohmann-json, yaml-cpp, toml++, CLI11, oneTBB, Eigen, SQLite, protozero. Everything else switches its part off with
 # one message.
 option(HEXAPLAN_GUI "Build hexaplan-gui when Qt 6 is found" ON)
 option(HEXAPLAN_MPI "Let ranks of the executor be MPI processes when MPI is found" ON)
@@ -14,6 +14,7 @@ find_package(TBB REQUIRED)
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 find_package(SQLite3 3.37 REQUIRED)
 find_package(Threads REQUIRED)
+find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_builder.hpp REQUIRED)
 find_package(ZLIB QUIET)
 if(NOT ZLIB_FOUND)
   message(STATUS "zlib not found: gzip'ed traces are not read (install zlib1g-dev)")

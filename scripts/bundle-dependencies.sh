@@ -9,7 +9,7 @@ bundle=${1:-build/bundle}
 
 # Packages with development files, and what their shared libraries are in.
 packages=(libfmt-dev libcli11-dev nlohmann-json3-dev libeigen3-dev libtbb-dev libsqlite3-dev libgtest-dev libgmock-dev
-          librapidcheck-dev libtomlplusplus-dev libyaml-cpp-dev)
+          libprotozero-dev librapidcheck-dev libtomlplusplus-dev libyaml-cpp-dev)
 patterns=('libfmt[0-9]*' 'libtbb[0-9]*' 'libtbbmalloc*' 'libtbbbind*' 'libsqlite3-0' 'libyaml-cpp[0-9]*'
           'libtomlplusplus[0-9]*' zlib1g)
 

@@ -5,7 +5,8 @@
 # interpreted on all shapes, where nvcc is; the installed transformers against the committed steps, and the parameters of 40
 # random configurations of every model_type, and what PyTorch keeps of layers and steps where peft is there, too ($PYTHON,
 # default python3, with torch and transformers); what `import` reads of Python configurations against running them, where
-# $BRIDGE and $TORCHTITAN name checkouts of Megatron-Bridge and torchtitan; whether the tests notice a wrong program (scripts/mutate.sh); the planner in
+# $BRIDGE and $TORCHTITAN name checkouts of Megatron-Bridge and torchtitan; binary traces by Perfetto's own schema, where its
+# Python package is; whether the tests notice a wrong program (scripts/mutate.sh); the planner in
 # a page against the command (web/test.sh); scripts/gpu.sh and cluster.sh on simulated GPUs; the Python module as
 # `pip install .` makes it; every test under ASan+UBSan; with --tsan ranks of threads under ThreadSanitizer as well; last,
 # what the tests of costmodel and planner cover. Uses build/release, build/web, build/mutants, build/asan and build/coverage.
@@ -17,7 +18,7 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --minutes) minutes=$2 && shift ;;
     --tsan) tsan=1 ;;
-    *) sed -n '2,11s/^# //p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,12s/^# //p' "$0" >&2; exit 2 ;;
   esac
   shift
 done
@@ -74,6 +75,9 @@ cmake --build build/release --target hexaplan simulated_gpu
 if [[ -d ${BRIDGE:-} ]]; then "$python" tests/golden/bridge_recipes.py "$BRIDGE" build/release/hexaplan; fi
 if [[ -d ${TORCHTITAN:-} ]]; then "$python" tests/golden/torchtitan_configs.py "$TORCHTITAN" build/release/hexaplan; fi
 tests/cli/cluster_script.sh scripts build/release "tp2 pp2" "tp2 sp dp2 zero1" "tp4" "dp4" "cp2 dp2" "pp4"
+if "$python" -c 'import perfetto.protos.perfetto.trace.perfetto_trace_pb2' 2>/dev/null; then
+  "$python" scripts/check_perfetto.py build/release/hexaplan
+fi
 scripts/mutate.sh
 if command -v em++ >/dev/null && command -v node >/dev/null; then
   cmake --build build/release --target hexaplan

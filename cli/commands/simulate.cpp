@@ -10,7 +10,7 @@
 #include "costmodel/parameters/parameter_tensors.h"
 #include "presets/json/input_error.h"
 #include "presets/scenario/layout_text.h"
-#include "presets/trace/chrome_trace.h"
+#include "presets/trace/trace_writer.h"
 
 namespace hexaplan::cli {
 namespace {
@@ -39,12 +39,13 @@ costmodel::Simulation run_through(const SimulateOptions& options, bool json, Sim
   if (options.trace.empty())
     return simulate(false, [&](int, const costmodel::StageTimeline& piece) { survey(piece); });
   write_file(options.trace, [&](const auto& sink) {
-    presets::ChromeTraceWriter trace{sink};
+    const auto trace = presets::trace_writer(options.trace, report.question.scenario.layout,
+                                             title_of(report.question), sink);
     simulation = simulate(true, [&](int stage, const costmodel::StageTimeline& piece) {
-      trace.add(stage, piece);
+      trace->add(stage, piece);
       survey(piece);
     });
-    trace.finish(simulation, title_of(report.question));
+    trace->finish(simulation);
   });
   return simulation;
 }
@@ -58,18 +59,6 @@ void write_pictures(const SimulateOptions& options, const SimulateReport& report
   if (!options.gantt_svg.empty()) write_file(options.gantt_svg, charts::gantt_svg(simulation, title));
   if (!options.memory_svg.empty())
     write_file(options.memory_svg, charts::memory_svg(simulation, report.estimate.capacity, title));
-}
-
-/// A trace is JSON; what Perfetto's binary traces are called it is not.
-void refuse_binary_names(const SimulateOptions& options) {
-  for (const std::string_view ending : {".pftrace", ".perfetto-trace", ".pb"}) {
-    if (options.trace.ends_with(ending))
-      throw presets::InputError(
-          {.field = "--trace",
-           .value = presets::in_quotes(options.trace),
-           .expected = "a name for JSON in the Trace Event Format, which Perfetto opens",
-           .hint = "write x.json; protobuf traces are not written"});
-  }
 }
 
 void refuse_if_too_large(const costmodel::Scenario& scenario, const costmodel::SimulationOptions& kept) {
@@ -86,7 +75,6 @@ void refuse_if_too_large(const costmodel::Scenario& scenario, const costmodel::S
 }  // namespace
 
 SimulateReport run_simulate(const SimulateOptions& options, bool json) {
-  refuse_binary_names(options);
   SimulateReport report;
   report.question = ask(options.question);
   const costmodel::Scenario& scenario = report.question.scenario;

@@ -34,7 +34,6 @@ double microseconds(Seconds time) {
   return time.value() * 1e6;
 }
 
-constexpr std::size_t kPiece = 1 << 20;        // bytes handed on at once
 constexpr std::size_t kLongestEvent = 1 << 9;  // of spans and memory; names may be any length
 
 /// A text that many events contain. write() copies all 64 bytes: a constant size is several times as fast as
@@ -100,7 +99,7 @@ JsonObject name_event(std::string_view what, int process, int thread, JsonObject
 /// Writes the array of events, one a line, in pieces.
 class ChromeTraceWriter::Events {
  public:
-  explicit Events(TraceSink sink) : sink_{std::move(sink)}, text_(kPiece) {
+  explicit Events(TraceSink sink) : sink_{std::move(sink)}, text_(kTracePiece) {
     for (std::size_t i = 0; i < kSpanKinds; ++i) {
       const std::string_view kind = name_of(static_cast<SpanKind>(i));
       kinds_[i] = {Fragment{fmt::format("{{\"name\":\"{}", kind)},
@@ -210,7 +209,8 @@ class ChromeTraceWriter::Events {
   NumberTexts durations_;
 };
 
-ChromeTraceWriter::ChromeTraceWriter(TraceSink sink) : events_{std::make_unique<Events>(std::move(sink))} {
+ChromeTraceWriter::ChromeTraceWriter(std::string title, TraceSink sink)
+    : title_{std::move(title)}, events_{std::make_unique<Events>(std::move(sink))} {
   events_->put("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
 }
 ChromeTraceWriter::~ChromeTraceWriter() = default;
@@ -219,25 +219,19 @@ void ChromeTraceWriter::add(int stage, const StageTimeline& piece) {
   events_->add(stage, piece);
 }
 
-void ChromeTraceWriter::finish(const Simulation& simulation, const std::string& title) {
-  const JsonObject about{{"title", title},
+void ChromeTraceWriter::finish(const Simulation& simulation) {
+  const JsonObject about{{"title", title_},
                          {"step_seconds", simulation.total.value()},
                          {"microbatches", simulation.microbatches},
-                         {"made_by", "hexaplan simulate: predicted, not measured"}};
+                         {"made_by", kTraceMadeBy}};
   events_->put(fmt::format("\n],\"otherData\":{}}}\n", to_text(about, JsonStyle::Compact)));
   events_->flush();
 }
 
-void write_chrome_trace(const Simulation& simulation, const std::string& title, const TraceSink& sink) {
-  ChromeTraceWriter writer{sink};
-  for (std::size_t s = 0; s < simulation.stages.size(); ++s)
-    writer.add(static_cast<int>(s), simulation.stages[s]);
-  writer.finish(simulation, title);
-}
-
 std::string chrome_trace(const Simulation& simulation, const std::string& title) {
   std::string text;
-  write_chrome_trace(simulation, title, [&](std::string_view piece) { text += piece; });
+  ChromeTraceWriter writer{title, [&](std::string_view piece) { text += piece; }};
+  write_trace(simulation, writer);
   return text;
 }
 

@@ -71,11 +71,13 @@ TEST(simulate, writes_a_trace_and_pictures) {
   EXPECT_NE(content_of(memory.path()).find("peak "), std::string::npos);
 }
 
-TEST(simulate, a_trace_is_not_called_what_it_is_not) {
-  const Finished run =
-      run_hexaplan("simulate --model llama-3.1-8b --cluster 8xH100 --layout \"tp2 pp2\" --trace x.pftrace");
-  EXPECT_EQ(run.exit_code, 2);
-  EXPECT_NE(run.err.find("--trace: got \"x.pftrace\", expected a name for JSON"), std::string::npos);
+TEST(simulate, writes_what_perfetto_calls_its_own_by_the_name_of_the_file) {
+  const TemporaryFile trace{"", ".pftrace"};
+  const Finished run = run_hexaplan(kQuestion + "--quiet --trace " + trace.path());
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const std::string content = content_of(trace.path());
+  EXPECT_EQ(content.substr(0, 1), "\n") << "field 1, a message: a packet";
+  EXPECT_NE(content.find("send forward 0"), std::string::npos);
 }
 
 TEST(simulate, a_file_that_cannot_be_written_is_named) {

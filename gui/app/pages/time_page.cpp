@@ -26,7 +26,7 @@
 #include "gui/plot/simulation_views.h"
 #include "gui/plot/time_breakdown.h"
 #include "gui/plot/timeline.h"
-#include "presets/trace/chrome_trace.h"
+#include "presets/trace/trace_writer.h"
 
 namespace hexaplan::gui {
 namespace {
@@ -297,14 +297,19 @@ bool TimePage::exportTrace(const QString& path, QString* problem) {
     *problem = tr("the step of this question has not been simulated");
     return false;
   }
-  const std::string trace = presets::chrome_trace(step->simulation, titleOf(*step->evaluation).toStdString());
-  *problem = writeFile(path, QByteArray::fromStdString(trace));
+  QByteArray trace;
+  const auto writer = presets::trace_writer(
+      path.toStdString(), step->evaluation->scenario.layout, titleOf(*step->evaluation).toStdString(),
+      [&](std::string_view piece) { trace.append(piece.data(), static_cast<qsizetype>(piece.size())); });
+  presets::write_trace(step->simulation, *writer);
+  *problem = writeFile(path, trace);
   return problem->isEmpty();
 }
 
 void TimePage::exportTraceWithDialog() {
   const QString path =
-      QFileDialog::getSaveFileName(this, tr("Export the step"), "step.json", tr("Chrome trace (*.json)"));
+      QFileDialog::getSaveFileName(this, tr("Export the step"), "step.json",
+                                   tr("Chrome trace (*.json)") + ";;" + tr("Perfetto trace (*.pftrace)"));
   QString problem;
   if (path.isEmpty() || exportTrace(path, &problem)) return;
   QMessageBox::warning(this, tr("Not exported"), path + ": " + problem);

@@ -309,6 +309,9 @@ class WindowFilesTest : public WindowFixture {
     QString problem;
     QVERIFY2(page->exportTrace(path, &problem), qPrintable(problem));
     QVERIFY(contentOf(path).contains("traceEvents"));
+    const QString binary = folder_.filePath("trace.pftrace");
+    QVERIFY2(page->exportTrace(binary, &problem), qPrintable(problem));
+    QVERIFY(contentOf(binary).startsWith('\n') && contentOf(binary).contains("live memory"));
     QVERIFY(!page->exportTrace(folder_.filePath("no/such/folder/trace.json"), &problem));
     QVERIFY(!problem.isEmpty());
   }

@@ -154,13 +154,13 @@ TEST(chrome_trace, has_the_same_events_when_it_is_written_while_the_step_runs) {
   sc.recipe.global_batch = 1000 * sc.layout.dp * sc.recipe.micro_batch;
   std::string text;
   std::size_t largest = 0;
-  ChromeTraceWriter writer{[&](std::string_view piece) {
-    largest = std::max(largest, piece.size());
-    text += piece;
-  }};
+  ChromeTraceWriter writer{"long", [&](std::string_view piece) {
+                             largest = std::max(largest, piece.size());
+                             text += piece;
+                           }};
   const Simulation taken = simulate_step(
       sc, {}, {.take = [&](int stage, const costmodel::StageTimeline& piece) { writer.add(stage, piece); }});
-  writer.finish(taken, "long");
+  writer.finish(taken);
   const Simulation whole_step = simulate_step(sc, {});
   EXPECT_EQ(sorted_lines(text), sorted_lines(chrome_trace(whole_step, "long")));
   EXPECT_GT(text.size(), largest) << "in pieces";
