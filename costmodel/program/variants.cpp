@@ -1,5 +1,6 @@
 #include "costmodel/program/variants.h"
 
+#include <cstdint>
 #include <utility>
 
 #include "costmodel/program/compile.h"
@@ -26,14 +27,38 @@ Program forward_of(const Scenario& sc, Part part, LayerClass kind) {
   return forward_layer(sc.model, kind);
 }
 
+namespace {
+
+/// Equal for equal variants, and mostly different for others: comparing all techniques takes longer than the
+/// rest of the question.
+std::uint64_t tag_of(Part part, LayerClass kind, bool fused_loss, bool norm_apart, const Techniques& t) {
+  std::uint64_t tag = 0;
+  const auto append = [&](std::uint64_t value, int bits) { tag = tag << bits | value; };
+  append(static_cast<std::uint64_t>(part), 3);
+  append(static_cast<std::uint64_t>(index_of(kind)), 5);
+  append(static_cast<std::uint64_t>(t.recomputed), 2);
+  append(t.modules, 16);
+  append(static_cast<std::uint64_t>(t.context), 2);
+  append(static_cast<std::uint64_t>(t.context_ranks) & 0xff, 8);
+  for (const bool flag :
+       {fused_loss, norm_apart, t.tensor, t.sequence, t.exchanges_experts, t.cuts_experts, t.sums_choices,
+        t.quantises, t.splits_backward, t.gathers_inputs_again, t.stops_recomputing_early, t.drops_out})
+    append(flag ? 1 : 0, 1);
+  return tag;
+}
+
+}  // namespace
+
 const Variant& variant_of(const Scenario& sc, Part part, LayerClass kind, const Techniques& t) {
   struct Memo {
     ModelSpec model;
     std::vector<Variant> variants;
+    std::vector<std::uint64_t> tags;  // by variant
   };
   constexpr std::size_t kMost = 512;  // a search asks for some dozens
   thread_local Memo memo;
-  if (memo.variants.size() >= kMost || memo.model != sc.model) memo = {.model = sc.model, .variants = {}};
+  if (memo.variants.size() >= kMost || memo.model != sc.model)
+    memo = {.model = sc.model, .variants = {}, .tags = {}};
   LayerClass told;
   if (part == Part::Layer) {
     told = kind;
@@ -41,7 +66,10 @@ const Variant& variant_of(const Scenario& sc, Part part, LayerClass kind, const 
   }
   const bool fused_loss = part == Part::Head && fuses_cross_entropy(sc);
   const bool norm_apart = part == Part::Head && runs_final_norm_apart(sc);
-  for (const Variant& v : memo.variants) {
+  const std::uint64_t tag = tag_of(part, told, fused_loss, norm_apart, t);
+  for (std::size_t i = 0; i < memo.tags.size(); ++i) {
+    if (memo.tags[i] != tag) continue;
+    const Variant& v = memo.variants[i];
     if (v.part == part && v.kind == told && v.fused_loss == fused_loss && v.norm_apart == norm_apart &&
         v.techniques == t)
       return v;
@@ -49,6 +77,7 @@ const Variant& variant_of(const Scenario& sc, Part part, LayerClass kind, const 
   Program program = compile(forward_of(sc, part, kind), t);
   Footprint footprint{program};
   std::vector<Step> steps = steps_of(program);
+  memo.tags.push_back(tag);
   memo.variants.push_back({.part = part,
                            .kind = told,
                            .fused_loss = fused_loss,

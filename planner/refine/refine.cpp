@@ -42,6 +42,27 @@ struct StageCost {
 
 using Counts = LayersByClass;
 
+/// layers_by_class of any of a model's layers: a dealer asks for thousands of ranges.
+class LayerRanges {
+ public:
+  explicit LayerRanges(const ModelSpec& model) : before_(static_cast<std::size_t>(model.layers) + 1) {
+    for (std::size_t layer = 0; layer + 1 < before_.size(); ++layer) {
+      before_[layer + 1] = before_[layer];
+      ++before_[layer + 1][index_at(class_of_layer(model, static_cast<std::int64_t>(layer)))];
+    }
+  }
+  [[nodiscard]] Counts of(std::int64_t first, std::int64_t count) const {
+    Counts counts = before_[static_cast<std::size_t>(first + count)];
+    const Counts& before = before_[static_cast<std::size_t>(first)];
+    for (std::size_t c = 0; c < counts.size(); ++c) counts[c] -= before[c];
+    return counts;
+  }
+
+ private:
+  static std::size_t index_at(LayerClass kind) { return static_cast<std::size_t>(index_of(kind)); }
+  std::vector<Counts> before_;  // of the layers before each
+};
+
 StagePlan with_ends(const Scenario& sc, const Counts& layers, bool first, bool last) {
   StagePlan plan{.layers = layers};
   add_ends(sc, first, last, plan);
@@ -57,7 +78,8 @@ class Stages {
         calibration_{calibration},
         most_memory_{most_memory},
         choose_{choose},
-        whole_{with_ends(sc, layers_by_class(sc.model, 0, sc.model.layers), true, true)},
+        ranges_{sc.model},
+        whole_{with_ends(sc, ranges_.of(0, sc.model.layers), true, true)},
         used_{used_classes(whole_)},
         pricer_{sc, calibration},
         counts_{sc, whole_},
@@ -81,7 +103,7 @@ class Stages {
 
   /// `stage` with the model's layers [begin, begin + layers).
   [[nodiscard]] StageCost cost(int stage, std::int64_t begin, std::int64_t layers) {
-    const Counts counts = layers_by_class(sc_.model, begin, layers);
+    const Counts counts = ranges_.of(begin, layers);
     // Which layers come first matters where they differ.
     const bool alike = std::count(counts.begin(), counts.end(), 0) >= std::ssize(counts) - 1;
     const Key key{stage, counts, alike ? 0 : begin};
@@ -105,8 +127,9 @@ class Stages {
   /// all alike, and dealt evenly.
   [[nodiscard]] StagePlan recomputing(StagePlan plan, std::int64_t begin, int count) const {
     const int first = std::min(count * sc_.layout.vpp, plan.total_layers());
-    const Counts which =
-        first_layers(sc_.model, begin, plan.total_layers() - plan.mtp_modules(), plan.mtp_modules(), first);
+    const int of_model = std::min(first, plan.total_layers() - plan.mtp_modules());
+    Counts which = ranges_.of(begin, of_model);
+    which[kMtpClass] += first - of_model;
     set_recomputed(sc_.recipe.recompute, which, plan);
     return plan;
   }
@@ -168,6 +191,7 @@ class Stages {
   Bytes most_memory_;
   bool choose_;
   std::optional<int> common_;  // layers of each chunk that every stage recomputes
+  LayerRanges ranges_;
   std::vector<StagePlan> whole_;
   std::array<bool, kLayerClasses> used_;
   Pricer pricer_;
