@@ -28,11 +28,12 @@ Adapters adapters_of(const Scenario& sc) {
                .scale = sc.recipe.fine_tune == FineTune::Ia3,
                .layers = {},
                .keeps_input = {}};
+  const bool keeps_inputs = sc.recipe.fine_tune == FineTune::Qlora && sc.framework.four_bit_keeps_inputs;
   for (std::size_t i = 0; i < out.layers.size(); ++i) {
     const auto parameter = static_cast<Parameter>(i);
     const std::string_view name = name_of(parameter);
     out.layers[i] = static_cast<std::uint8_t>(adapters_beside(sc, name, linear_layers_in(parameter)));
-    out.keeps_input[i] = sc.recipe.fine_tune == FineTune::Qlora && !is_expert_parameter(sc, name);
+    out.keeps_input[i] = keeps_inputs && !is_expert_parameter(sc, name);
   }
   return out;
 }

@@ -229,6 +229,9 @@ struct FrameworkProfile {
   bool runs_models_code = false;
   /// Routed experts and router are parameters rather than linear layers: nothing quantises or adapts them.
   bool experts_are_parameters = false;
+  /// Products with frozen 4-bit weights keep their input, which no gradient reads: bitsandbytes' MatMul4Bit
+  /// before 0.43.2 (July 2024).
+  bool four_bit_keeps_inputs = false;
   /// Adapters that are kept in fp32 are multiplied in fp32; false: in the computation's type.
   bool adapter_products_as_kept = false;
 

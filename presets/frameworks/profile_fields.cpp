@@ -36,6 +36,7 @@ constexpr ProfileField kProfileFields[] = {
     {"packs_projections", &P::packs_projections},
     {"runs_models_code", &P::runs_models_code},
     {"experts_are_parameters", &P::experts_are_parameters},
+    {"four_bit_keeps_inputs", &P::four_bit_keeps_inputs},
     {"adapter_products_as_kept", &P::adapter_products_as_kept},
     {"logit_copies_compute", &P::logit_copies_compute},
     {"logit_copies_fp32", &P::logit_copies_fp32},

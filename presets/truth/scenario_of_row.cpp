@@ -166,12 +166,13 @@ const ClusterSpec& RowInterpreter::cluster(const TruthRow& row) {
 }
 
 const FrameworkProfile& RowInterpreter::framework(const TruthRow& row) {
-  ProfileKey key{profile_name(row), before_flash_attention_2(row)};
+  ProfileKey key{profile_name(row), before_flash_attention_2(row), before_four_bit_inputs_were_freed(row)};
   if (const auto found = frameworks_.find(key); found != frameworks_.end()) return found->second;
-  const auto& [name, first_generation] = key;
+  const auto& [name, first_generation, keeps_four_bit_inputs] = key;
   FrameworkProfile profile = find_framework(name);
   if (first_generation && profile.attention_library == AttentionLibrary::FlashAttention2)
     profile.attention_library = AttentionLibrary::FlashAttention1;
+  profile.four_bit_keeps_inputs = profile.four_bit_keeps_inputs || keeps_four_bit_inputs;
   return frameworks_.emplace(std::move(key), std::move(profile)).first->second;
 }
 

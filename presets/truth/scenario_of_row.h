@@ -3,7 +3,6 @@
 #include <map>
 #include <string>
 #include <tuple>
-#include <utility>
 #include <variant>
 
 #include "costmodel/spec/scenario.h"
@@ -30,8 +29,9 @@ class RowInterpreter {
  private:
   /// Engine, GPU, GPUs, GPUs per node, Gbit/s per node, network.
   using ClusterKey = std::tuple<std::string, std::string, std::int64_t, int, double, std::string>;
-  /// Profile, with FlashAttention's first generation in place of the second.
-  using ProfileKey = std::pair<std::string, bool>;
+  /// Profile, with FlashAttention's first generation in place of the second, with 4-bit products that keep
+  /// their inputs.
+  using ProfileKey = std::tuple<std::string, bool, bool>;
   [[nodiscard]] const costmodel::ClusterSpec& cluster(const TruthRow& row);
   [[nodiscard]] const costmodel::FrameworkProfile& framework(const TruthRow& row);
 

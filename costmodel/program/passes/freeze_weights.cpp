@@ -25,10 +25,10 @@ Program freeze_all_but_adapters(Program p) {
 }  // namespace
 
 /// Otherwise what is left of weight gradients stands for those of the adapters beside the matrix, which read
-/// the same input; IA³ scales that of the MLP's second matrix alone. Products with 4-bit weights keep their
-/// input in any case: bitsandbytes' MatMul4Bit saved it (autograd/_functions.py), as the memory of lit-gpt's
-/// runs of 2023 shows; later versions save the weights alone. Experts that stay parameters in 16 bits keep
-/// no input.
+/// the same input; IA³ scales that of the MLP's second matrix alone. Products with 4-bit weights kept their
+/// input in any case until bitsandbytes 0.43.2 (autograd/_functions.py MatMul4Bit, @9e753741), as the memory
+/// of lit-gpt's runs of 2023 shows (FrameworkProfile::four_bit_keeps_inputs). Experts that stay parameters in
+/// 16 bits keep no input.
 Program freeze_weights(Program p, const Techniques& t) {
   if (t.adapters.operations) return freeze_all_but_adapters(std::move(p));
   const auto trains_beside = [&](const Op& op) {

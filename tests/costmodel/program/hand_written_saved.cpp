@@ -227,10 +227,9 @@ bool replaced_by_quantized(const SavedTensor& tensor, const Recipe& recipe) {
 /// Share of a saved tensor that a layer with frozen weights keeps: the input of a linear layer is there for
 /// its weight gradient, which only layers with an adapter have. Of the norms' outputs one feeds the
 /// attention and one the MLP; the attention's output is kept by the attention itself. Products with 4-bit
-/// weights keep their input all the same (bitsandbytes autograd/_functions.py MatMul4Bit), but the
-/// executor's.
+/// weights of bitsandbytes before 0.43.2 keep their input all the same.
 double trained_share(const SavedTensor& tensor, const Scenario& sc) {
-  const bool keeps_all = sc.recipe.fine_tune == FineTune::Qlora && !sc.framework.explicit_step;
+  const bool keeps_all = sc.recipe.fine_tune == FineTune::Qlora && sc.framework.four_bit_keeps_inputs;
   const bool frozen = sc.recipe.fine_tune >= FineTune::Lora && !keeps_all;
   const bool everywhere = sc.recipe.lora_targets == AdapterTargets::AllLinear;
   if (!frozen || everywhere || !tensor.gemm_input || tensor.id == Saved::AttentionOutput) return 1;

@@ -233,7 +233,8 @@ TEST(framework_program, keeps_what_adapters_read_and_nothing_for_frozen_matrices
                         {FineTune::Lora, AdapterTargets::Attention, kNorm + kActivation, 2 * kRank},
                         {FineTune::Lora, AdapterTargets::Mlp, kNorm, 2 * kRank},
                         {FineTune::Ia3, AdapterTargets::AllLinear, 2 * kNorm, 2048},
-                        {FineTune::Qlora, AdapterTargets::Attention, 0, 2 * kRank}}) {
+                        {FineTune::Qlora, AdapterTargets::Attention, kNorm + kActivation, 2 * kRank},
+                        {FineTune::Qlora, AdapterTargets::Mlp, kNorm, 2 * kRank}}) {
     Scenario sc = llama(1);
     sc.framework = presets::look_up_framework("megatron");
     const double all = kept_bytes_of(sc);

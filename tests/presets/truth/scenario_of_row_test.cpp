@@ -138,6 +138,21 @@ TEST(scenario_of_row, the_era_chooses_the_generation_of_flash_attention) {
   }
 }
 
+TEST(scenario_of_row, products_with_4_bit_weights_kept_their_inputs_until_bitsandbytes_freed_them) {
+  struct Case {
+    const char *engine, *era;
+    bool keeps;
+  };
+  for (const Case& c :
+       {Case{"lit-gpt", "2023", true}, Case{"lit-gpt", "2023-10", true}, Case{"litgpt", "2024", true},
+        Case{"litgpt", "2025", false}, Case{"torchtune", "2024", false},
+        Case{"hf-transformers", "2025", false}, Case{"an engine of tomorrow", "", false}}) {
+    TruthRow row = plain_row();
+    row.framework_profile = "ddp", row.engine = c.engine, row.engine_era = c.era;
+    EXPECT_EQ(scenario_of(row).framework.four_bit_keeps_inputs, c.keeps) << c.engine << ' ' << c.era;
+  }
+}
+
 TEST(scenario_of_row, automodel_has_a_profile_for_models_with_experts) {
   TruthRow row = plain_row();
   row.framework_profile = "fsdp2", row.engine = "nemo-automodel";
