@@ -228,8 +228,15 @@ Seconds attention_time(const AttentionShape& shape, Direction direction, Precisi
          calibration.launch_floor;
 }
 
-Seconds scan_time(Flops flops, Bytes bytes, Direction direction, Precision precision, const GpuSpec& gpu,
-                  const Calibration& calibration) {
+Seconds scan_time(Flops flops, Bytes bytes, bool by_elements, Direction direction, Precision precision,
+                  const GpuSpec& gpu, const Calibration& calibration) {
+  if (by_elements) {
+    // "faster than … FlashAttention-2 beyond sequence length 2K" (arXiv:2312.00752 section 4.5, A100, states
+    // of 16 rows): there 7·16 FLOPs of a token and channel take as long as attention's 4·1024, whose kernel
+    // runs 137 TFLOP/s (arXiv:2307.08691 figure 5, causal, heads of 64; from memory) of fp32's 19.5.
+    constexpr double kShareOfVectors = 7.0 * 16 / (4 * 1024) * 137 / 19.5;
+    return larger(flops / (kShareOfVectors * gpu.peak_vector), memory_bound_time(bytes, gpu, calibration));
+  }
   // "SSD is … faster than FlashAttention-2 for sequence length 2k and above" (arXiv:2405.21060 figure 10,
   // left: heads of 64, a state of 64 rows, chunks of 256): there both take the same time, attention for
   // 4·64·1024 FLOPs of a token and head, the scan for 2·256·64 + 4·64·64.

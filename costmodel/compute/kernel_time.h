@@ -28,9 +28,10 @@ enum class Direction : std::uint8_t { Forward, Backward };
                                      const GpuSpec& gpu, const Calibration& calibration);
 
 /// Products of a recurrence, chunk by chunk: the longer of their FLOPs and their traffic. Nobody has measured
-/// a curve; FLOPs run at a share of FlashAttention-2's rate.  [docs/formulas.md#T15]
-[[nodiscard]] Seconds scan_time(Flops flops, Bytes bytes, Direction direction, Precision precision,
-                                const GpuSpec& gpu, const Calibration& calibration);
+/// a curve; FLOPs run at a share of FlashAttention-2's rate, those `by_elements` at one of fp32's beside the
+/// tensor cores.  [docs/formulas.md#T15]
+[[nodiscard]] Seconds scan_time(Flops flops, Bytes bytes, bool by_elements, Direction direction,
+                                Precision precision, const GpuSpec& gpu, const Calibration& calibration);
 
 /// Time of a memory-bound kernel that moves `bytes` (reads + writes).  [docs/formulas.md#T3]
 [[nodiscard]] Seconds memory_bound_time(Bytes bytes, const GpuSpec& gpu, const Calibration& calibration);

@@ -64,6 +64,7 @@ struct Operation {
   Flops flops;               // model FLOPs as executed on this rank
   Bytes bytes;               // memory traffic
   bool update = false;       // MemoryBound: of the optimizer, whose rate is its own
+  bool by_elements = false;  // Scan: numbers one by one rather than products of matrices
   double kernels = 1;        // launches
   double count = 1;          // times it runs (ring steps)
   CollectiveKind collective = CollectiveKind::AllReduce;

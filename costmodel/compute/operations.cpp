@@ -121,6 +121,7 @@ class Writer {
   void score_gemms(std::string_view name, GemmShape shape, const Step& step);
   void merge_blocks(const Step& step);
   void traffic(const Step& step);
+  void loop_over_blocks(const Step& step, Operation& op) const;
   void kernel(const Step& step);
   void elementwise(const Pointwise& work);
   void message(const Step& step);
@@ -459,11 +460,30 @@ double kernels_of(Kind kind) {
       return 6;
     case Kind::StateSpaceBack:
       return 16;
+    case Kind::ChannelOperands:  // eager: the gate's eight, two norms, a sigmoid
+    case Kind::ChannelOperandsBack:
+      return 11;
+    case Kind::ChannelDeltaRule:
+      return 5;
+    case Kind::ChannelDeltaRuleBack:
+      return 9;
     case Kind::ConvolveBack:
       return 2;
     default:
       return 1;
   }
+}
+
+/// Lightning attention runs eagerly, a loop over blocks of a sequence: in each four products, six times or
+/// plus, two exponents, and two answers to most. A slice's gradient is as large as what it was cut from, zero
+/// but for the slice, and is added to the others' (pytorch/pytorch aten/src/ATen/native/TensorShape.cpp,
+/// slice_backward): written, read with the sum, and the sum written.
+void Writer::loop_over_blocks(const Step& step, Operation& op) const {
+  constexpr double kForward = 12, kBackward = 30, kSliceTraffic = 4;
+  const auto blocks = static_cast<double>(d_.chunks) / static_cast<double>(d_.micro_batch);
+  op.kernels = blocks * (step.kind == Kind::Lightning ? kForward : kBackward);
+  if (step.kind == Kind::LightningBack)
+    op.bytes += Bytes{blocks * kSliceTraffic * sizes_.bytes({Rows::Tokens, Width::StateMixed})};
 }
 
 /// [docs/formulas.md#T15]
@@ -482,8 +502,10 @@ void Writer::kernel(const Step& step) {
                   .precision = wide_precision(),
                   .flops = Flops{flops},
                   .bytes = Bytes{bytes},
+                  .by_elements = step.kind == Kind::SelectiveScan || step.kind == Kind::SelectiveScanBack,
                   .kernels = kernels_of(step.kind),
                   .formula = "T15"});
+  if (step.kind == Kind::Lightning || step.kind == Kind::LightningBack) loop_over_blocks(step, out_.back());
 }
 
 /// [docs/formulas.md#T3]

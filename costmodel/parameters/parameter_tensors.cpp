@@ -120,28 +120,68 @@ void append_attention(const ModelSpec& m, std::vector<ParameterTensor>& out) {
   }
 }
 
-/// A gated delta net has its two numbers of each head from a matrix of their own, and one norm for all heads;
-/// Mamba-2 norms each group with weights of its own, and adds what a head reads, times its skip.
+/// What the numbers of each head or channel come from, beside the projection: a matrix of its own for both of
+/// a gated delta net's; of KDA the strengths and what decays and gates are made from; lightning attention's
+/// gate.
+std::int64_t gate_columns(const RecurrentSpec& r) {
+  switch (r.kind) {
+    case RecurrentKind::GatedDeltaNet:
+      return 2 * r.heads;
+    case RecurrentKind::KimiDelta:
+      return r.heads + 2 * r.rank;
+    case RecurrentKind::Lightning:
+      return r.values();
+    default:
+      return 0;
+  }
+}
+
+/// Steps, B and C of Mamba-1, decays and gates of KDA: matrices between the projection and the scan.
+void append_state_operands(const RecurrentSpec& r, std::vector<ParameterTensor>& out) {
+  const bool mamba = r.kind == RecurrentKind::Mamba1;
+  if (!mamba && r.kind != RecurrentKind::KimiDelta) return;
+  const std::int64_t selected = r.rank + 2 * r.keys();
+  if (mamba) add_matrix(out, Parameter::StateOperandsWeight, selected, r.values(), Cut::Replicated);
+  if (r.operand_norms == OperandNorms::Trained)
+    add_vector(out, Parameter::StateOperandsNormWeight, selected, Cut::Replicated);
+  add_matrix(out, Parameter::StateStepWeight, mamba ? r.values() : r.heads * r.state, r.rank, Cut::Column);
+  if (!mamba) add_matrix(out, Parameter::StateGateWeight, r.values(), r.rank, Cut::Column);
+}
+
+/// Decays and the biases of steps: one for a head, or for every row of its state; Mamba-1's decays are a
+/// table of channels and rows.
+void append_decays(const RecurrentSpec& r, std::vector<ParameterTensor>& out) {
+  if (r.kind == RecurrentKind::ShortConvolution || r.kind == RecurrentKind::Lightning) return;
+  if (r.kind == RecurrentKind::Mamba1) {
+    add_table(out, Parameter::StateDecay, r.heads, r.state, Cut::Column);
+  } else {
+    add_vector(out, Parameter::StateDecay, r.heads, Cut::Column);
+  }
+  const std::int64_t rows = r.kind == RecurrentKind::KimiDelta ? r.state : 1;
+  add_vector(out, Parameter::StateStepBias, r.heads * rows, Cut::Column);
+  if (r.kind == RecurrentKind::Mamba2 || r.kind == RecurrentKind::Mamba1)
+    add_vector(out, Parameter::StateSkip, r.heads, Cut::Column);
+}
+
+/// A gated delta net and KDA have one norm for all heads; Mamba-2 norms each group with weights of its own,
+/// lightning attention all heads together.
 void append_recurrence(const ModelSpec& m, std::vector<ParameterTensor>& out) {
   const RecurrentSpec& r = m.recurrent;
-  const bool delta = r.kind == RecurrentKind::GatedDeltaNet,
-             scans = r.kind != RecurrentKind::ShortConvolution;
-  const std::int64_t projected = projected_columns(r, r.heads, r.groups), gates = delta ? 2 * r.heads : 0;
-  const std::int64_t mixed = r.values() + 2 * r.keys();
+  const std::int64_t projected = projected_columns(r, r.heads, r.groups), gates = gate_columns(r);
+  const std::int64_t mixed = mixed_columns(r, r.heads, r.groups);
   add_matrix(out, Parameter::StateProjectionWeight, projected - gates, m.hidden, Cut::Column);
-  if (delta) add_matrix(out, Parameter::StateGatesWeight, gates, m.hidden, Cut::Column);
+  if (gates > 0) add_matrix(out, Parameter::StateGatesWeight, gates, m.hidden, Cut::Column);
   if (r.bias) add_vector(out, Parameter::StateProjectionBias, projected, Cut::Column);
-  add_table(out, Parameter::StateConvolutionWeight, mixed, r.kernel, Cut::Column);
+  if (r.kind != RecurrentKind::Lightning)
+    add_table(out, Parameter::StateConvolutionWeight, mixed, r.kernel, Cut::Column);
   if (r.convolution_bias) add_vector(out, Parameter::StateConvolutionBias, mixed, Cut::Column);
-  if (scans) {
-    add_vector(out, Parameter::StateDecay, r.heads, Cut::Column);
-    add_vector(out, Parameter::StateStepBias, r.heads, Cut::Column);
-  }
-  if (r.kind == RecurrentKind::Mamba2) add_vector(out, Parameter::StateSkip, r.heads, Cut::Column);
-  if (scans && r.norm) {
-    add_vector(out, Parameter::StateNormWeight, delta ? r.head_dim : r.values(),
-               delta ? Cut::Replicated : Cut::Column)
-        .inside_region = delta;
+  append_state_operands(r, out);
+  append_decays(r, out);
+  const bool of_head = r.kind == RecurrentKind::GatedDeltaNet || r.kind == RecurrentKind::KimiDelta;
+  if (r.norm && r.kind != RecurrentKind::ShortConvolution && r.kind != RecurrentKind::Mamba1) {
+    add_vector(out, Parameter::StateNormWeight, of_head ? r.head_dim : r.values(),
+               of_head ? Cut::Replicated : Cut::Column)
+        .inside_region = of_head;
   }
   add_matrix(out, Parameter::StateOutputWeight, m.hidden, r.values(), Cut::Row);
   if (r.output_bias) add_vector(out, Parameter::StateOutputBias, m.hidden, Cut::Replicated);
@@ -235,8 +275,8 @@ std::int64_t sum_active(const std::vector<ParameterTensor>& tensors, const MoeSp
 
 void append_layer_parameters(const ModelSpec& model, LayerClass kind, std::vector<ParameterTensor>& out) {
   if (kind.mtp) append_mtp_parameters(model, out);
-  const bool before = !model.norms_behind_branches;
-  const bool sandwiched = model.norms_per_layer >= 4 || model.norms_behind_branches;
+  const bool behind = norms_follow(model, kind), before = !behind;
+  const bool sandwiched = model.norms_per_layer >= 4 || behind;
   if (kind.branches != Branches::Mlp) {
     if (before) append_norm(model, Parameter::Norm1Weight, Parameter::Norm1Bias, out);
     if (class_attends(model, kind)) append_attention(model, out);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "costmodel/spec/local_dims.h"
 #include "costmodel/units/ceil_div.h"
 
 namespace hexaplan::costmodel {
@@ -40,10 +41,9 @@ Bytes states_of_sequence(const ModelSpec& model, DType type, int tp) {
   if (!model.is_recurrent()) return {};
   const RecurrentSpec& r = model.recurrent;
   const auto heads = static_cast<double>(ceil_div(r.heads, tp)), width = static_cast<double>(r.head_dim);
-  const double keys = static_cast<double>(ceil_div(r.groups, tp) * r.state);
   const double state = heads * width * static_cast<double>(r.state) * bytes_per_element(DType::Fp32);
-  const double before =
-      static_cast<double>(r.kernel - 1) * (heads * width + 2 * keys) * bytes_per_element(type);
+  const std::int64_t mixed = mixed_columns(r, ceil_div(r.heads, tp), ceil_div(r.groups, tp));
+  const double before = static_cast<double>((r.kernel - 1) * mixed) * bytes_per_element(type);
   double layers = 0;
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
     layers += class_of_layer(model, layer).recurrent ? 1 : 0;

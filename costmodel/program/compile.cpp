@@ -1,5 +1,6 @@
 #include "costmodel/program/compile.h"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <utility>
@@ -41,6 +42,9 @@ bool adapts(const Program& p, const Techniques& t) {
 }
 bool freezes(const Program& p, const Techniques& t) {
   return t.adapters.frozen && (p.part == Part::Layer || t.adapters.operations);
+}
+bool makes_again(const Program& p, const Techniques& /*techniques*/) {
+  return std::ranges::any_of(p.ops, &Op::made_again);
 }
 bool chunks_loss(const Program& p, const Techniques& t) {
   return p.part == Part::Head && t.loss_chunks > 1;
@@ -91,6 +95,7 @@ constexpr std::array kPasses{
     PassRow{"automatic casts", casts_automatically, cast_automatically},
     PassRow{"differentiate", always, differentiate},
     PassRow{"frozen weights", freezes, freeze_weights},
+    PassRow{"made again", makes_again, make_again},
     PassRow{"late weight gradients", always, delay_weight_gradients},
     PassRow{"chunked loss", chunks_loss, chunk_loss},
     PassRow{"gather again", gathers_again, gather_inputs_again},

@@ -28,6 +28,10 @@ class ForwardBuilder {
     program_.ops.back().writes.push_back(out);
     return out;
   }
+  /// The framework's function around the operation emitted last makes its results again.
+  void make_again(bool so) { program_.ops.back().made_again = so; }
+  /// So many of the value side by side.
+  void copy(ValueId id, double copies) { program_.of(id).copies = copies; }
   void weigh(Weight weight) { program_.ops.back().weight = add_weight(weight); }
   void weigh_bias(Weight weight) { program_.ops.back().bias = add_weight(weight); }
 
@@ -76,8 +80,8 @@ class ForwardBuilder {
     return emit(site, kind, {x}, output, shape);
   }
   /// A norm between a block and the residual stream (Gemma-2, OLMo-2).
-  ValueId post_norm(Site site, ValueId x, Parameter weight, Parameter bias) {
-    const bool behind = model_.norms_per_layer >= 4 || model_.norms_behind_branches;
+  ValueId post_norm(Site site, LayerClass kind, ValueId x, Parameter weight, Parameter bias) {
+    const bool behind = model_.norms_per_layer >= 4 || norms_follow(model_, kind);
     return behind ? norm(site, x, weight, bias) : x;
   }
   ValueId scale(Site site, double factor, ValueId x) {
@@ -173,7 +177,9 @@ Latent latent_projections(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
   const ValueId up = b.matmul(
       Site::KeyValueUp, normed, Tensor::KeyValueUp, tokens(Width::KeyValueUp),
       {Width::KeyValueUp, Width::KeyValueNormed, Split::Column, Parameter::AttentionKeyValueUpWeight});
-  const ValueId rotated = b.emit(Site::LatentRope, Kind::Rope, {query}, Tensor::Query, tokens(Width::Query));
+  const bool rotates = m.positions == PositionKind::Rotary;
+  const ValueId rotated =
+      rotates ? b.emit(Site::LatentRope, Kind::Rope, {query}, Tensor::Query, tokens(Width::Query)) : query;
   const ValueId key_value =
       b.emit(Site::LatentRope, Kind::ExpandKeys, {up, latent}, Tensor::KeyValue, tokens(Width::KeyValue));
   return {rotated, key_value};
@@ -285,17 +291,138 @@ ValueId short_convolution(ForwardBuilder& b, const RecurrentSpec& r, ValueId pro
                 kStateValues);
 }
 
+/// Without trained norms all from the convolution to the output's product is one autograd function, which
+/// makes again what its scan reads and what leaves the gate (state-spaces/mamba
+/// mamba_ssm/ops/selective_scan_interface.py, MambaInnerFn). Jamba calls the kernels one by one, whose
+/// operands are laid anew: a channel's tokens lie side by side.
+ValueId mamba1(ForwardBuilder& b, const RecurrentSpec& r, ValueId projected) {
+  const bool fused = r.operand_norms != OperandNorms::Trained;
+  const auto laid = [&](ValueId x) {
+    const Value of = b.program().of(x);
+    return b.emit(Site::StateOperands, Kind::Transpose, {x}, of.tensor, of.shape);
+  };
+  if (fused) projected = laid(projected);
+  const ValueId mixed = b.emit(Site::StateProjection, Kind::Separate, {projected}, Tensor::StateMixed,
+                               tokens(Width::StateMixed));
+  ValueId gate = b.also(Tensor::StateGate, kStateValues);
+  ValueId values = convolve(b, r, mixed);
+  b.make_again(fused);
+  ValueId latent =
+      b.matmul(Site::StateOperands, values, Tensor::StateLatent, tokens(Width::StateSelected),
+               {Width::StateSelected, Width::StateValues, Split::Whole, Parameter::StateOperandsWeight});
+  if (!fused) {
+    latent = b.emit(Site::StateOperandsNorm, Kind::Norm, {latent}, Tensor::StateLatent,
+                    tokens(Width::StateSelected));
+    b.also(Tensor::NormStatistics, {Rows::Tokens, Width::StateThree, Type::Fp32});
+    b.weigh({Width::One, Width::StateSelected, Split::Whole, Parameter::StateOperandsNormWeight});
+  }
+  const ValueId steps =
+      b.matmul(Site::StateStep, latent, Tensor::StateSteps, kStateValues,
+               {Width::StateValues, Width::StateRank, Split::Whole, Parameter::StateStepWeight});
+  b.make_again(fused);
+  if (fused) {
+    latent =
+        b.emit(Site::StateOperands, Kind::Separate, {latent}, Tensor::StateKeys, tokens(Width::StateKeys2));
+  } else {
+    values = laid(values);
+    gate = laid(gate);
+  }
+  const ValueId gated = b.emit(Site::StateScan, Kind::SelectiveScan, {values, steps, latent, gate},
+                               Tensor::StateOutput, kStateValues);
+  b.make_again(fused);
+  b.also(Tensor::StateValues, kStateValues);
+  b.copy(b.also(Tensor::StateStates, kStates), 2);  // with the products of its decays
+  b.weigh({Width::StateSize, Width::One, Split::Whole, Parameter::StateDecay, Parameter::StateSkip});
+  // Steps are normed and laid anew, again in backward; nobody gives these norms a gradient.
+  if (r.operand_norms == OperandNorms::Fixed)
+    b.copy(b.also(Tensor::StateSteps, kStateValues, Role::Workspace), 2);
+  return gated;
+}
+
+/// Eager, block by block (huggingface/transformers src/transformers/models/minimax/modeling_minimax.py,
+/// MiniMaxLightningAttention): queries and keys times their decays, scores, and states are kept.
+ValueId lightning(ForwardBuilder& b, const RecurrentSpec& r, ValueId projected) {
+  const ValueId raw = b.emit(Site::StateProjection, Kind::Separate, {projected}, Tensor::StateMixed,
+                             tokens(Width::StateMixed));
+  const ValueId gate = b.also(Tensor::StateGate, kStateValues);
+  const ValueId active = b.emit(Site::StateOperands, Kind::PlainActivation, {raw}, Tensor::StateOperands,
+                                tokens(Width::StateMixed));
+  ValueId values = b.emit(Site::StateScan, Kind::Lightning, {active}, Tensor::StateValues, kStateValues);
+  b.also(Tensor::StateKeys, tokens(Width::StateKeys2));
+  b.also(Tensor::StateChunk, tokens(Width::StateIntra));
+  b.also(Tensor::StateStates, {Rows::Chunks, Width::StateSize});
+  if (r.norm) values = norm_states(b, values, Tensor::StateNormed, Width::One);
+  return b.emit(Site::StateGate, Kind::GateColumns, {values, gate}, Tensor::StateOutput, kStateValues);
+}
+
+/// Keys' rows have decays of their own, which transformers makes one operation at a time in fp32 before
+/// fla's kernels: an exponential, that plus one, its logarithm and where it holds are kept
+/// (huggingface/transformers src/transformers/models/kimi_linear/modeling_kimi_linear.py,
+/// KimiLinearForgetGate). The kernels keep decays and their sums, scores and inverses of chunks
+/// (fla-org/flash-linear-attention fla/ops/kda/chunk.py, ChunkKDAFunction).
+ValueId kimi_delta(ForwardBuilder& b, const RecurrentSpec& r, ValueId projected) {
+  constexpr Shape kOfRows{Rows::Tokens, Width::StateRows, Type::Fp32};
+  const ValueId mixed = b.emit(Site::StateProjection, Kind::Separate, {projected}, Tensor::StateMixed,
+                               tokens(Width::StateMixed));
+  const ValueId scalars = b.also(Tensor::StateScalars, tokens(Width::StateHeads));
+  const ValueId of_decays = b.also(Tensor::StateLatent, tokens(Width::StateRank));
+  const ValueId of_gates = b.also(Tensor::StateLatent, tokens(Width::StateRank));
+  const ValueId convolved = convolve(b, r, mixed);
+  const ValueId steps =
+      b.matmul(Site::StateStep, of_decays, Tensor::StateSteps, tokens(Width::StateRows),
+               {Width::StateRows, Width::StateRank, Split::Whole, Parameter::StateStepWeight});
+  const ValueId gate =
+      b.matmul(Site::StateGateIn, of_gates, Tensor::StateGate, kStateValues,
+               {Width::StateValues, Width::StateRank, Split::Whole, Parameter::StateGateWeight});
+  const ValueId operands = b.emit(Site::StateOperands, Kind::ChannelOperands, {convolved, scalars, steps},
+                                  Tensor::StateOperands, tokens(Width::StateMixed));
+  const ValueId decays = b.also(Tensor::StateDecay, kOfRows);
+  const ValueId strengths = b.also(Tensor::StateStrength, tokens(Width::StateHeads));
+  b.also(Tensor::StateKeyLengths, {Rows::Tokens, Width::StateGroups2, Type::Fp32});
+  b.copy(b.also(Tensor::StateSteps, kOfRows), 3);
+  b.also(Tensor::StateSteps, {Rows::Tokens, Width::StateRows, Type::Byte});
+  b.weigh({Width::StateHeads, Width::One, Split::Whole, Parameter::StateDecay, Parameter::StateStepBias});
+  ValueId values = b.emit(Site::StateScan, Kind::ChannelDeltaRule, {operands, decays, strengths},
+                          Tensor::StateValues, kStateValues);
+  b.also(Tensor::StateDecay, kOfRows);
+  b.also(Tensor::StateInverse, tokens(Width::StateIntra));
+  b.also(Tensor::StateChunk, tokens(Width::StateIntra));
+  workspace(b, Tensor::StateStates, {Rows::Chunks, Width::StateSize});
+  workspace(b, Tensor::StateChunk, tokens(Width::StateDeltaWorkspace));
+  if (r.norm) values = norm_states(b, values, Tensor::StateNormed, Width::StateHeads);
+  return b.emit(Site::StateGate, Kind::GateColumns, {values, gate}, Tensor::StateOutput, kStateValues);
+}
+
+ValueId between_projections(ForwardBuilder& b, const RecurrentSpec& r, ValueId projected) {
+  switch (r.kind) {
+    case RecurrentKind::GatedDeltaNet:
+      return gated_delta_net(b, r, projected);
+    case RecurrentKind::Mamba2:
+      return mamba2(b, r, projected);
+    case RecurrentKind::ShortConvolution:
+      return short_convolution(b, r, projected);
+    case RecurrentKind::Mamba1:
+      return mamba1(b, r, projected);
+    case RecurrentKind::Lightning:
+      return lightning(b, r, projected);
+    case RecurrentKind::KimiDelta:
+      return kimi_delta(b, r, projected);
+    case RecurrentKind::None:
+      break;
+  }
+  return projected;
+}
+
 ValueId recurrence(ForwardBuilder& b, const ModelSpec& m, ValueId x) {
   const RecurrentSpec& r = m.recurrent;
-  const bool delta = r.kind == RecurrentKind::GatedDeltaNet;
+  const bool gates = r.kind == RecurrentKind::GatedDeltaNet || r.kind == RecurrentKind::Lightning ||
+                     r.kind == RecurrentKind::KimiDelta;
   ValueId made =
       b.matmul(Site::StateProjection, x, Tensor::StateProjection, tokens(Width::StateProjected),
                {Width::StateProjected, Width::Hidden, Split::Column, Parameter::StateProjectionWeight,
-                delta ? Parameter::StateGatesWeight : Parameter::Count});
+                gates ? Parameter::StateGatesWeight : Parameter::Count});
   made = b.bias(Site::StateProjectionBias, r.bias, made, Parameter::StateProjectionBias);
-  made = delta                             ? gated_delta_net(b, r, made)
-         : r.kind == RecurrentKind::Mamba2 ? mamba2(b, r, made)
-                                           : short_convolution(b, r, made);
+  made = between_projections(b, r, made);
   made = b.matmul(Site::StateOutput, made, Tensor::AttentionProjection, kHiddenStates,
                   {Width::Hidden, Width::StateValues, Split::Row, Parameter::StateOutputWeight});
   return b.bias(Site::StateOutputBias, r.output_bias, made, Parameter::StateOutputBias);
@@ -397,14 +524,15 @@ Program forward_layer(const ModelSpec& m, LayerClass kind) {
   // Norms stand before the branches, behind the residual streams (OPT-350m, which has no experts), or where
   // the branches end.
   const bool after = m.norms_after && !kind.moe;
+  const bool ends = norms_follow(m, kind);
   const auto before = [&](Site site, ValueId read, Parameter weight, Parameter bias) {
-    return after || m.norms_behind_branches ? read : b.norm(site, read, weight, bias);
+    return after || ends ? read : b.norm(site, read, weight, bias);
   };
   const auto behind = [&](Site site, ValueId sum, Parameter weight, Parameter bias) {
     return after ? b.norm(site, sum, weight, bias) : sum;
   };
   const ValueId first_normed = before(Site::Norm1, x, Parameter::Norm1Weight, Parameter::Norm1Bias);
-  ValueId attended = b.post_norm(Site::PostNorm1, mixer(b, m, kind, first_normed),
+  ValueId attended = b.post_norm(Site::PostNorm1, kind, mixer(b, m, kind, first_normed),
                                  Parameter::AttentionPostNormWeight, Parameter::AttentionPostNormBias);
   attended = b.scale(Site::AttentionScale, m.residual_multiplier, attended);
   const ValueId sum =
@@ -417,7 +545,7 @@ Program forward_layer(const ModelSpec& m, LayerClass kind) {
                              : (m.parallel_residual ? first_normed : y);
   const ValueId made = kind.moe ? experts(b, m, normed) : dense_mlp(b, m, normed);
   ValueId normed_again =
-      b.post_norm(Site::PostNorm2, made, Parameter::MlpPostNormWeight, Parameter::MlpPostNormBias);
+      b.post_norm(Site::PostNorm2, kind, made, Parameter::MlpPostNormWeight, Parameter::MlpPostNormBias);
   normed_again = b.scale(Site::MlpScale, m.residual_multiplier, normed_again);
   const ValueId out = b.emit(Site::MlpResidual, Kind::Add,
                              {normed_again, mutant("mlp-residual-adds-the-layers-input") ? x : y},

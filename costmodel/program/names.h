@@ -54,6 +54,8 @@ enum class Site : std::uint8_t {
   StateConvolution,
   StateGateIn,
   StateOperands,
+  StateOperandsNorm,
+  StateStep,
   StateScan,
   StateNorm,
   StateGate,
@@ -163,6 +165,8 @@ inline constexpr std::array<SiteRow, position(Site::Count)> kSites{{
     {Site::StateConvolution, "state.convolution", Block::Attention},
     {Site::StateGateIn, "state.gate", Block::Attention},
     {Site::StateOperands, "state.operands", Block::Attention},
+    {Site::StateOperandsNorm, "state.operands_norm", Block::Attention},
+    {Site::StateStep, "state.step", Block::Attention},
     {Site::StateScan, "state.scan", Block::Attention},
     {Site::StateNorm, "state.norm", Block::Attention},
     {Site::StateGate, "state.gate", Block::Attention},
@@ -263,6 +267,8 @@ enum class Tensor : std::uint8_t {
   StateMixed,       // what its convolution reads and makes
   StateGate,        // what multiplies its values
   StateScalars,     // the numbers that each head has of a token
+  StateLatent,      // what steps, decays or gates are made from, and keys beside it
+  StateSteps,       // of every channel
   StateKeys,        // queries and keys divided by their lengths, …
   StateKeyLengths,  // … which these are one over
   StateOperands,    // queries, keys and values of every head
@@ -340,6 +346,8 @@ inline constexpr std::array<TensorRow, position(Tensor::Count)> kTensors{{
     {Tensor::StateMixed, "state.mixed"},
     {Tensor::StateGate, "state.gate"},
     {Tensor::StateScalars, "state.scalars"},
+    {Tensor::StateLatent, "state.latent"},
+    {Tensor::StateSteps, "state.steps"},
     {Tensor::StateKeys, "state.keys"},
     {Tensor::StateKeyLengths, "state.keys.stats"},
     {Tensor::StateOperands, "state.operands"},

@@ -93,6 +93,10 @@ enum class Width : std::uint8_t {
   StateGroupIntra,      // of every group with them
   StateSize,            // the state of all heads
   StateKernel,          // tokens that the convolution sees
+  StateRank,            // what Mamba-1's steps, and decays and gates of KDA, are made from
+  StateSelected,        // … with keys and queries beside it
+  StateThree,           // statistics of as many norms
+  StateRows,            // keys of every head
   Count
 };
 enum class Type : std::uint8_t {
@@ -192,8 +196,13 @@ enum class Kind : std::uint8_t {
   Convolve,       // every column by itself, over the tokens before
   StateOperands,  // queries and keys of the delta rule for every head, with decays and strengths
   DeltaRule,
-  StateSpace,   // Mamba-2's convolution, scan and gate in one
-  JoinColumns,  // what ranks gathered of their columns -> rows, of which a rank may have its own
+  StateSpace,        // Mamba-2's convolution, scan and gate in one
+  Transpose,         // a channel's tokens side by side, or back
+  SelectiveScan,     // Mamba-1's scan and gate
+  Lightning,         // linear attention with fixed decays, block by block
+  ChannelOperands,   // as StateOperands, with a decay for every row of the state
+  ChannelDeltaRule,  // the delta rule with these
+  JoinColumns,       // what ranks gathered of their columns -> rows, of which a rank may have its own
   LookupBack,
   NormBack,
   MatmulData,
@@ -225,6 +234,10 @@ enum class Kind : std::uint8_t {
   StateOperandsBack,
   DeltaRuleBack,
   StateSpaceBack,
+  SelectiveScanBack,
+  LightningBack,
+  ChannelOperandsBack,
+  ChannelDeltaRuleBack,
   Copy,
   Quantise,  // an operand of a matrix in a narrow type
   QuantiseGradient,
@@ -286,6 +299,11 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::StateOperands, "state_operands"},
     {Kind::DeltaRule, "delta_rule", 0, Work::Scan},
     {Kind::StateSpace, "state_space", 0, Work::Scan},
+    {Kind::Transpose, "transpose"},
+    {Kind::SelectiveScan, "selective_scan", 0, Work::Scan},
+    {Kind::Lightning, "lightning", 0, Work::Scan},
+    {Kind::ChannelOperands, "channel_operands"},
+    {Kind::ChannelDeltaRule, "channel_delta_rule", 0, Work::Scan},
     {Kind::JoinColumns, "join_columns"},
     {Kind::LookupBack, "lookup_back", 0, Work::None, {}, false},
     {Kind::NormBack, "norm_back", 0, Work::None, {}, false},
@@ -318,6 +336,10 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::StateOperandsBack, "state_operands_back", 0, Work::None, {}, false},
     {Kind::DeltaRuleBack, "delta_rule_back", 0, Work::ScanBackward, {}, false},
     {Kind::StateSpaceBack, "state_space_back", 0, Work::ScanBackward, {}, false},
+    {Kind::SelectiveScanBack, "selective_scan_back", 0, Work::ScanBackward, {}, false},
+    {Kind::LightningBack, "lightning_back", 0, Work::ScanBackward, {}, false},
+    {Kind::ChannelOperandsBack, "channel_operands_back", 0, Work::None, {}, false},
+    {Kind::ChannelDeltaRuleBack, "channel_delta_rule_back", 0, Work::ScanBackward, {}, false},
     {Kind::Copy, "copy", 0, Work::None, {}, false},
     {Kind::Quantise, "quantise", 0, Work::None, {}, false},
     {Kind::QuantiseGradient, "quantise_gradient", 0, Work::None, {}, false},
@@ -382,6 +404,7 @@ struct Op {
   std::optional<Shape> payload{};  // of a message, where its operands do not say it
   std::int16_t times = 1;          // messages of this size
   bool by_chunk = false;           // runs once for every chunk of tokens, in turn with its neighbours
+  bool made_again = false;  // the framework's own function keeps no result of it, whatever is recomputed
 };
 
 /// Which part of the model a program describes.

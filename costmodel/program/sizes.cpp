@@ -57,11 +57,16 @@ void fill_recurrence(const Filler& set, const Scenario& sc, const LocalDims& d) 
   set(Width::StateGroups2, 2 * d.state_groups);
   set(Width::StateKeys2, 2 * d.state_keys);
   set(Width::StateOperands, 2 * d.state_heads * r.state + d.state_values);
-  set(Width::StateDeltaWorkspace, d.state_heads * r.state + 2 * d.state_values);
+  const bool both = r.kind == RecurrentKind::KimiDelta;  // keys with their decays forward and back
+  set(Width::StateDeltaWorkspace, (both ? 2 : 1) * d.state_heads * r.state + 2 * d.state_values);
   set(Width::StateIntra, d.state_heads * r.chunk);
   set(Width::StateGroupIntra, d.state_groups * r.chunk);
   set(Width::StateSize, d.state_values * r.state / sc.layout.cp);
   set(Width::StateKernel, r.kernel);
+  set(Width::StateRank, r.rank);
+  set(Width::StateSelected, r.rank + 2 * d.state_keys);
+  set(Width::StateThree, 3);
+  set(Width::StateRows, d.state_heads * r.state);
 }
 
 void fill_mixture(const Filler& set, const Scenario& sc, const LocalDims& d) {

@@ -48,7 +48,7 @@ struct Step {
   std::size_t counted = 0;
   bool both = false;  // no operation answers it in backward; the rule's backward traffic is its own, too
   // Kernels.
-  std::array<Moved, 12> moved{};
+  std::array<Moved, 14> moved{};
   std::size_t operands = 0;  // of them
   // Messages.
   Shape payload{};

@@ -26,8 +26,13 @@ constexpr AxisRow kAxes[] = {
 };
 
 /// By RecurrentKind.
-constexpr std::array<const char*, kRecurrentKinds> kLayersOf{"", "gated-delta-net layers", "Mamba-2 layers",
-                                                             "short-convolution layers"};
+constexpr std::array<const char*, kRecurrentKinds> kLayersOf{"",
+                                                             "gated-delta-net layers",
+                                                             "Mamba-2 layers",
+                                                             "short-convolution layers",
+                                                             "Mamba-1 layers",
+                                                             "lightning-attention layers",
+                                                             "Kimi delta-attention layers"};
 
 }  // namespace
 

@@ -148,11 +148,11 @@ enum class GradientOverlap : std::uint8_t {
 /// What a framework can run: where a search looks when it is not told otherwise. A layout beyond it can
 /// still be estimated.  presets/frameworks: the group "abilities".
 struct FrameworkAbilities {
-  bool tensor = true;               // tensor parallelism
-  bool sequence = true;             // … with Megatron sequence parallelism
-  bool experts = true;              // expert parallelism
-  bool mtp = true;                  // multi-token-prediction modules; others train the main model alone
-  std::uint8_t recurrent = 0b1111;  // kinds of recurrent layers: bits by RecurrentKind
+  bool tensor = true;                  // tensor parallelism
+  bool sequence = true;                // … with Megatron sequence parallelism
+  bool experts = true;                 // expert parallelism
+  bool mtp = true;                     // multi-token-prediction modules; others train the main model alone
+  std::uint8_t recurrent = 0b1111111;  // kinds of recurrent layers: bits by RecurrentKind
   std::uint16_t schedules =
       bit_of(ScheduleKind::OneFOneB) | bit_of(ScheduleKind::Interleaved);  // 0: no pipelines
   std::uint8_t contexts = 0b111;    // bits by ContextKind; 0: no context parallelism

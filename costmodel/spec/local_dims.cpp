@@ -52,7 +52,7 @@ void fill_recurrence(const Scenario& sc, LocalDims& d) {
   const std::int64_t groups = ceil_div(r.groups, tp);
   d.state_groups = cp > 1 ? std::max(groups, cp) : groups;
   d.state_keys = d.state_groups * r.state;
-  d.state_mixed = d.state_values + 2 * d.state_keys;
+  d.state_mixed = mixed_columns(r, d.state_heads, d.state_groups);
   d.state_projected = projected_columns(r, d.state_heads, groups);
   d.state_exchanged = projected_columns(r, d.state_heads, d.state_groups);
   d.chunks = d.micro_batch * ceil_div(d.sequence, r.chunk);
@@ -97,10 +97,22 @@ std::int64_t projected_columns(const RecurrentSpec& r, std::int64_t heads, std::
       return 2 * values + 2 * keys + heads;
     case RecurrentKind::ShortConvolution:  // both gates and what they gate
       return 3 * values;
+    case RecurrentKind::Mamba1:  // x, z
+      return 2 * values;
+    case RecurrentKind::Lightning:  // q, k, v, the gate
+      return 2 * keys + 2 * values;
+    case RecurrentKind::KimiDelta:  // q, k, v; a write strength of each head; what decays and gates are made
+                                    // from
+      return 2 * keys + values + heads + 2 * r.rank;
     case RecurrentKind::None:
       break;
   }
   return 0;
+}
+
+std::int64_t mixed_columns(const RecurrentSpec& r, std::int64_t heads, std::int64_t groups) {
+  const std::int64_t values = heads * r.head_dim;
+  return r.kind == RecurrentKind::Mamba1 ? values : values + 2 * groups * r.state;
 }
 
 std::int64_t routed_tokens(const Scenario& sc) {

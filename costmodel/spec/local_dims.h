@@ -48,6 +48,10 @@ struct LocalDims {
 [[nodiscard]] std::int64_t projected_columns(const RecurrentSpec& recurrent, std::int64_t heads,
                                              std::int64_t groups);
 
+/// Columns of what its convolution sees.
+[[nodiscard]] std::int64_t mixed_columns(const RecurrentSpec& recurrent, std::int64_t heads,
+                                         std::int64_t groups);
+
 /// Tokens of a micro-batch that a rank has between tensor-parallel regions: those that it routes.
 [[nodiscard]] std::int64_t routed_tokens(const Scenario& scenario);
 

@@ -81,17 +81,29 @@ enum class RecurrentKind : std::uint8_t {
   GatedDeltaNet,     // arXiv:2412.06464
   Mamba2,            // state-space duality, arXiv:2405.21060
   ShortConvolution,  // between two gates (LFM2): the last tokens are its state
+  Mamba1,            // selective scan, arXiv:2312.00752
+  Lightning,         // lightning attention, arXiv:2401.04658: decays that no token chooses
+  KimiDelta,         // the delta rule with a decay for every row of the state, arXiv:2510.26692
 };
-inline constexpr int kRecurrentKinds = 4;
+inline constexpr int kRecurrentKinds = 7;
 
-/// A head's state has `state` rows of `head_dim` columns. Keys and queries, which Mamba-2 calls B and C, have
+/// Norms of what a token gives Mamba-1's scan: its step, B and C.
+enum class OperandNorms : std::uint8_t {
+  None,
+  Fixed,    // without weights, of whole steps, in the fused kernel (Falcon-Mamba)
+  Trained,  // with weights, of what steps are made from, between kernels (Jamba)
+};
+
+/// A head's state has `state` rows of `head_dim` columns. Keys and queries, which Mamba calls B and C, have
 /// `state` elements in each of `groups`, which heads / groups heads share.
 struct RecurrentSpec {
   RecurrentKind kind = RecurrentKind::None;
-  std::int64_t heads = 0;     // of values; ShortConvolution: its channels, each by itself
-  std::int64_t head_dim = 0;  // of a value; ShortConvolution: 1
+  std::int64_t heads = 0;     // of values; ShortConvolution, Mamba1: its channels, each by itself
+  std::int64_t head_dim = 0;  // of a value; ShortConvolution, Mamba1: 1
   std::int64_t groups = 0;
   std::int64_t state = 0;
+  std::int64_t rank = 0;  // what Mamba-1's steps, and KimiDelta's decays and gates, are made from
+  OperandNorms operand_norms = OperandNorms::None;
   std::int64_t kernel = 4;  // tokens that the causal convolution before the scan sees
   std::int64_t chunk = 64;  // tokens that are products of matrices; between chunks the state is handed on
   bool convolution_bias = false;
@@ -179,7 +191,8 @@ struct ModelSpec {
   double residual_multiplier = 1;   // of what attention and MLP add to the residual stream (Granite)
   double logit_multiplier = 1;      // of the logits (Cohere, Granite)
   bool norms_after = false;  // norms follow attention and MLP instead of preceding them (OPT-350m; identity)
-  /// Norms follow attention and MLP before their results are added, and none precedes (OLMo-2).
+  /// Norms follow attention and MLP before their results are added, and none precedes (OLMo-2); those of
+  /// recurrent layers precede (OLMo Hybrid).
   bool norms_behind_branches = false;
   int mtp_layers = 0;  // multi-token-prediction modules (DeepSeek-V3), trained beside the main model
   /// A rule of the family that no field above has, in words; empty: none. No byte and no second depends on
@@ -252,6 +265,10 @@ static_assert([] {
 }
 [[nodiscard]] constexpr bool class_has_mlp(LayerClass c) {
   return c.branches != Branches::Mixer;
+}
+/// Where norms follow branches, those of a recurrence precede it and its MLP (OLMo Hybrid).
+[[nodiscard]] constexpr bool norms_follow(const ModelSpec& model, LayerClass c) {
+  return model.norms_behind_branches && !c.recurrent;
 }
 /// The class at `index`; a multi-token-prediction module has a layer of the class of `model`'s last one.
 [[nodiscard]] LayerClass layer_class_at(const ModelSpec& model, int index);

@@ -118,6 +118,13 @@ bool kv_heads_divide(const Scenario& sc, Reason* why) {
   });
 }
 
+/// Kinds of which NVIDIA/Megatron-LM@d98e8a6 has nothing in megatron/core/ssm, nor has transformers v5.24.0 a
+/// plan for their layers (base_model_tp_plan of configuration_{jamba,minimax,kimi_linear}.py).
+bool is_never_cut(RecurrentKind kind) {
+  return kind == RecurrentKind::Mamba1 || kind == RecurrentKind::Lightning ||
+         kind == RecurrentKind::KimiDelta;
+}
+
 /// NVIDIA/Megatron-LM@d98e8a6 megatron/core/ssm/mamba_mixer.py, and transformer_config.py for the gated delta
 /// net: every rank has whole heads and whole groups of keys. Where layers attend beside the recurrence
 /// (Falcon-H1) nobody cuts either.
@@ -128,6 +135,11 @@ bool states_divide(const Scenario& sc, Reason* why) {
   if (r.beside_attention) {
     return fails(why, [] {
       return Reason{"attention and state-space layers beside each other are cut by no framework", "use tp=1"};
+    });
+  }
+  if (is_never_cut(r.kind)) {
+    return fails(why, [] {
+      return Reason{"no framework cuts these recurrent layers over tensor-parallel ranks", "use tp=1"};
     });
   }
   return divides("heads of the recurrent layers", r.heads, "tp", tp, why) &&
@@ -141,7 +153,12 @@ bool states_divide_by_context(const Scenario& sc, Reason* why) {
   const RecurrentSpec& r = sc.model.recurrent;
   const std::int64_t cp = sc.layout.cp, tp = std::max(1, sc.layout.tp);
   if (!sc.model.is_recurrent() || cp == 1) return true;
-  if (r.beside_attention || r.kind == RecurrentKind::ShortConvolution) {
+  if (r.kind == RecurrentKind::KimiDelta) {  // fla.ops.cp hands states on, and NVIDIA-NeMo/Automodel uses it
+    return fails(why, [] {
+      return Reason{"states that context-parallel ranks hand on to each other are not modelled", "use cp=1"};
+    });
+  }
+  if (r.beside_attention || r.kind == RecurrentKind::ShortConvolution || is_never_cut(r.kind)) {
     return fails(why, [] {
       return Reason{"no framework shares sequences of these recurrent layers", "use cp=1"};
     });

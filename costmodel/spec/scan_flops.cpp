@@ -22,6 +22,18 @@ constexpr Products kDeltaBackward{.chunk_keys = 10, .chunk_values = 5, .state = 
 constexpr Products kSpaceForward{.chunk_values = 1, .state = 2, .group_keys = 1};
 constexpr Products kSpaceBackward{.chunk_values = 3, .state = 5, .group_keys = 3};
 
+/// state-spaces/mamba@e9594ce csrc/selective_scan: numbers one by one, of which a multiply-add counts two.
+/// Forward: step times A, its power, the input times B, the state, its product with C. Backward makes these
+/// again but the last; then C times the gradient, the scan from behind, and gradients of the input, the step,
+/// A, B and C.
+constexpr Products kSelectiveForward{.state = 7.0 / 2};
+constexpr Products kSelectiveBackward{.state = 24.0 / 2};
+
+/// huggingface/transformers src/transformers/models/minimax/modeling_minimax.py: queries with keys, scores
+/// times values, queries times state, keys times values; two products for each in backward.
+constexpr Products kLightningForward{.chunk_keys = 1, .chunk_values = 1, .state = 2};
+constexpr Products kLightningBackward{.chunk_keys = 2, .chunk_values = 2, .state = 4};
+
 double flops_of_token(const Products& p, const RecurrentSpec& r, std::int64_t heads, std::int64_t groups) {
   const auto chunk = static_cast<double>(r.chunk), state = static_cast<double>(r.state),
              width = static_cast<double>(r.head_dim);
@@ -37,9 +49,14 @@ ScanFlops scan_flops(const RecurrentSpec& r, std::int64_t heads, std::int64_t gr
   const auto count = [&](const Products& p) { return flops_of_token(p, r, heads, groups); };
   switch (r.kind) {
     case RecurrentKind::GatedDeltaNet:
+    case RecurrentKind::KimiDelta:  // fla/ops/kda: the same products, with decays in their operands
       return {count(kDeltaForward), count(kDeltaBackward)};
     case RecurrentKind::Mamba2:
       return {count(kSpaceForward), count(kSpaceBackward)};
+    case RecurrentKind::Mamba1:
+      return {count(kSelectiveForward), count(kSelectiveBackward)};
+    case RecurrentKind::Lightning:
+      return {count(kLightningForward), count(kLightningBackward)};
     case RecurrentKind::ShortConvolution:
     case RecurrentKind::None:
       break;

@@ -132,7 +132,7 @@ Seconds Pricer::time_of(const Operation& op) const {
                             op.precision, gpu, calibration_);
     case OpKind::Scan:
       return slowest_ * op.count *
-             scan_time(op.flops, op.bytes,
+             scan_time(op.flops, op.bytes, op.by_elements,
                        op.pass == Pass::Forward ? Direction::Forward : Direction::Backward, op.precision, gpu,
                        calibration_);
     case OpKind::MemoryBound:

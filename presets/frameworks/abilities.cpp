@@ -75,6 +75,9 @@ constexpr Named<costmodel::RecurrentKind> kRecurrentNames[] = {
     {"gated_delta_net", costmodel::RecurrentKind::GatedDeltaNet},
     {"mamba2", costmodel::RecurrentKind::Mamba2},
     {"short_convolution", costmodel::RecurrentKind::ShortConvolution},
+    {"mamba1", costmodel::RecurrentKind::Mamba1},
+    {"lightning", costmodel::RecurrentKind::Lightning},
+    {"kimi_delta", costmodel::RecurrentKind::KimiDelta},
 };
 
 /// Lists of module names: [["moe_act"], ["mla_up_proj", "layernorm"]].

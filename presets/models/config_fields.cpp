@@ -58,6 +58,12 @@ std::vector<std::int64_t> ConfigFields::integers(Key key, IntegerRange range) {
   return found ? found->integers(range) : std::vector<std::int64_t>{};
 }
 
+ConfigFields ConfigFields::within(Key key) {
+  const ValueReader inner = *value(key);
+  static_cast<void>(inner.object());  // InputError unless it is one
+  return {inner.file(), inner.pointer(), *inner.json().get_if<JsonObject>()};
+}
+
 InputError ConfigFields::error(Key key, std::int64_t value, std::string expected) const {
   if (const JsonMember* found = member(key); found != nullptr && !found->second.is_null()) {
     return reader_.error(found->first, std::move(expected));

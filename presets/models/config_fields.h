@@ -39,6 +39,9 @@ class ConfigFields {
   /// The value under whichever name it has; nothing when absent or null.
   [[nodiscard]] std::optional<ValueReader> value(Key key);
 
+  /// The fields of the object under `key`. Precondition: there is a value.
+  [[nodiscard]] ConfigFields within(Key key);
+
   /// The error to throw when `key`, which is or defaults to `value`, breaks a rule between fields.
   [[nodiscard]] InputError error(Key key, std::int64_t value, std::string expected) const;
 

@@ -13,7 +13,8 @@
 #include "presets/models/recurrent_families.h"
 
 // Defaults and rules: huggingface/transformers, src/transformers/models/<family>/configuration_*.py and
-// modeling_*.py (v5.23.0); DeepSeek and Kimi also deepseek-ai/DeepSeek-V3 on the hub (modeling_deepseek.py).
+// modeling_*.py (v5.23.0); DeepSeek and Kimi also deepseek-ai/DeepSeek-V3 on the hub (modeling_deepseek.py),
+// MiniMax MiniMaxAI/MiniMax-Text-01 (modeling_minimax_text_01.py).
 namespace hexaplan::presets {
 namespace {
 
@@ -64,7 +65,15 @@ constexpr DimensionKeys kSparseKeys{.hidden = {"hidden_size"},
                                     .head_dim = {"head_dim"},
                                     .positions = {"max_position_embeddings"}};
 /// Neither attention nor an MLP.
-constexpr DimensionKeys kMamba2Keys{.hidden = {"hidden_size"}, .layers = {"num_hidden_layers"}};
+constexpr DimensionKeys kMambaKeys{.hidden = {"hidden_size"}, .layers = {"num_hidden_layers"}};
+/// As kLatentKeys, with the name that published files have for positions.
+constexpr DimensionKeys kKimiKeys{.hidden = {"hidden_size"},
+                                  .ffn = {"intermediate_size"},
+                                  .layers = {"num_hidden_layers"},
+                                  .heads = {"num_attention_heads"},
+                                  .kv_heads = {},
+                                  .head_dim = {},
+                                  .positions = {"model_max_length", "max_position_embeddings"}};
 constexpr DimensionKeys kGptNeoKeys{.hidden = {"hidden_size"},
                                     .ffn = {"intermediate_size"},
                                     .layers = {"num_layers", "num_hidden_layers"},
@@ -391,7 +400,15 @@ constexpr ModelFamily kFamilies[] = {
     {"qwen3_next", &kLlamaKeys, {151936, 2048, 5632, 48, 16, 2, 256, 32768}, {1e-6}, Block::Llama, Activation::Silu, false, qwen3_next},
     {"qwen3_5_text", &kLlamaKeys, {248320, 4096, 12288, 32, 16, 4, 256, 32768}, {1e-6}, Block::Llama, Activation::Silu, false, qwen3_5_text},
     {"qwen3_5_moe_text", &kSparseKeys, {248320, 2048, 512, 40, 16, 2, 256, 32768}, {1e-6}, Block::Llama, Activation::Silu, false, qwen3_5_moe_text},
-    {"mamba2", &kMamba2Keys, {32768, 4096, 0, 64, 0, 0, 0, 0}, {1e-5}, Block::Llama, Activation::Silu, false, mamba2},
+    {"mamba2", &kMambaKeys, {32768, 4096, 0, 64, 0, 0, 0, 0}, {1e-5}, Block::Llama, Activation::Silu, false, mamba2},
+    {"mamba", &kMambaKeys, {50280, 768, 0, 32, 0, 0, 0, 0}, {1e-5}, Block::Llama, Activation::Silu, true, mamba},
+    {"falcon_mamba", &kMambaKeys, {50280, 768, 0, 32, 0, 0, 0, 0}, {1e-5}, Block::Llama, Activation::Silu, true, falcon_mamba},
+    {"jamba", &kLlamaKeys, {65536, 4096, 14336, 32, 32, 8, kRoundedDown, 262144}, {1e-6}, Block::Llama, Activation::Silu, false, jamba},
+    {"minimax", &kLlamaKeys, {32000, 4096, 14336, 32, 32, 8, kRoundedDown, 131072}, {1e-5, 1e6}, Block::Llama, Activation::Silu, false, minimax},
+    {"minimax_text_01", &kLlamaKeys, {32000, 4096, 14336, 32, 32, 8, kRoundedDown, 131072}, {1e-5, 1e6}, Block::Llama, Activation::Silu, false, minimax},
+    {"minimax_m1", &kLlamaKeys, {32000, 4096, 14336, 32, 32, 8, kRoundedDown, 131072}, {1e-5, 1e6}, Block::Llama, Activation::Silu, false, minimax},
+    {"kimi_linear", &kKimiKeys, {163840, 2304, 9216, 27, 32, 0, kRoundedDown, 1048576}, {1e-5}, Block::Llama, Activation::Silu, false, kimi_linear},
+    {"olmo_hybrid", &kEvenKeys, {100352, 3840, 11008, 32, 30, 0, 0, 65536}, {1e-6}, Block::Llama, Activation::Silu, false, olmo_hybrid},
     {"bamba", &kEvenKeys, {128000, 4096, 14336, 32, 32, 8, 0, 262144}, {1e-5}, Block::Llama, Activation::Silu, false, bamba},
     {"nemotron_h", &kLlamaKeys, {131072, 4096, 21504, 4, 32, 8, 128, 4096}, {1e-5}, Block::Llama, Activation::ReluSquared, false, nemotron_h},
     {"falcon_h1", &kLlamaKeys, {128000, 4096, 14336, 32, 32, 8, 0, 8192}, {1e-5}, Block::Llama, Activation::Silu, false, falcon_h1},
@@ -443,16 +460,15 @@ constexpr ModelWrapper kWrappers[] = {
 };
 
 constexpr std::string_view kOwnRecurrence =
-    "layers with a state of another kind than the gated delta net, Mamba-2 and short convolutions";
+    "layers with a state of another kind than delta nets, Mamba, lightning attention and short convolutions";
 constexpr std::string_view kChosenKeys = "attention to keys that an indexer chooses";
 constexpr std::string_view kEncoder = "an encoder, or attention between encoder and decoder";
 constexpr std::string_view kPerLayer = "embeddings, widths or heads of single layers";
 constexpr RefusedFamily kRefused[] = {
-    {"bailing_hybrid", kOwnRecurrence}, {"falcon_mamba", kOwnRecurrence}, {"jamba", kOwnRecurrence},
-    {"kimi_linear", kOwnRecurrence}, {"mamba", kOwnRecurrence}, {"minimax", kOwnRecurrence},
-    {"olmo_hybrid", kOwnRecurrence}, {"recurrent_gemma", kOwnRecurrence}, {"rwkv", kOwnRecurrence},
-    {"xlstm", kOwnRecurrence}, {"zamba", kOwnRecurrence}, {"zaya", kOwnRecurrence},
-    {"zamba2", "blocks that several layers share"},
+    {"recurrent_gemma", kOwnRecurrence}, {"rwkv", kOwnRecurrence}, {"xlstm", kOwnRecurrence},
+    {"zaya", kOwnRecurrence},
+    {"zamba", "blocks that several layers share"}, {"zamba2", "blocks that several layers share"},
+    {"bailing_hybrid", "a gate for every head of its attention"},
     {"deepseek_v32", kChosenKeys}, {"deepseek_v4", kChosenKeys}, {"glm_moe_dsa", kChosenKeys},
     {"bart", kEncoder}, {"bert", kEncoder}, {"deberta-v2", kEncoder}, {"distilbert", kEncoder},
     {"electra", kEncoder}, {"mbart", kEncoder}, {"mllama", kEncoder}, {"modernbert", kEncoder},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -204,6 +205,194 @@ void nemotron_h(ConfigFields& f, ModelSpec& m) {
       f, m, {.experts = 8, .shared = 0, .top_k = 2, .expert_ffn = 7688, .first_k_dense = 0}, 1.0, true);
   m.moe.dense_layers = dense;
   m.moe.shared_ffn = f.size({"moe_shared_expert_intermediate_size"}, 7688);
+}
+
+namespace {
+
+/// What a family calls Mamba-1's widths.
+struct Mamba1Fields {
+  Key state, kernel, rank, convolution_bias, bias;
+};
+constexpr Mamba1Fields kMamba1Fields{.state = {"state_size"},
+                                     .kernel = {"conv_kernel"},
+                                     .rank = {"time_step_rank"},
+                                     .convolution_bias = {"use_conv_bias"},
+                                     .bias = {"use_bias"}};
+constexpr Mamba1Fields kJambaFields{.state = {"mamba_d_state"},
+                                    .kernel = {"mamba_d_conv"},
+                                    .rank = {"mamba_dt_rank"},
+                                    .convolution_bias = {"mamba_conv_bias"},
+                                    .bias = {"mamba_proj_bias"}};
+
+/// Tokens between which the kernel keeps a state (state-spaces/mamba csrc/selective_scan/selective_scan.cpp).
+constexpr std::int64_t kSelectiveChunk = 2048;
+
+void read_mamba1_fields(ConfigFields& f, ModelSpec& m, const Mamba1Fields& fields, std::int64_t columns) {
+  RecurrentSpec& r = m.recurrent;
+  r = {.kind = RecurrentKind::Mamba1, .heads = columns, .head_dim = 1, .groups = 1};
+  r.state = f.size(fields.state, 16);
+  r.kernel = f.size(fields.kernel, 4);
+  r.chunk = kSelectiveChunk;
+  const std::optional<ValueReader> rank = f.value(fields.rank);
+  const bool follows = !rank || rank->json().get_if<std::string>() != nullptr;  // "auto"
+  r.rank = follows ? (m.hidden + 15) / 16 : rank->integer(kSize);
+  r.convolution_bias = f.flag(fields.convolution_bias, true);
+  r.bias = r.output_bias = f.flag(fields.bias, false);
+  r.norm = false;
+}
+
+/// Mixers alone. The width that a file says stands above what its expansion gives.
+void read_mamba1_alone(ConfigFields& f, ModelSpec& m) {
+  m.single_branches = true;
+  m.norms_per_layer = 1;
+  m.mlp.ffn = 0;
+  m.positions = costmodel::PositionKind::None;
+  read_mamba1_fields(f, m, kMamba1Fields, f.size({"intermediate_size"}, f.size({"expand"}, 2) * m.hidden));
+  if (f.flag({"residual_in_fp32"}, true)) m.own_rule = "residual streams in fp32";
+}
+
+}  // namespace
+
+void mamba(ConfigFields& f, ModelSpec& m) {
+  read_mamba1_alone(f, m);
+}
+
+/// Steps, B and C are normed without weights.
+void falcon_mamba(ConfigFields& f, ModelSpec& m) {
+  read_mamba1_alone(f, m);
+  m.recurrent.operand_norms = costmodel::OperandNorms::Fixed;
+}
+
+/// Every so many layers attend, without positions, and every so many have experts.
+void jamba(ConfigFields& f, ModelSpec& m) {
+  constexpr Key kAttends{"attn_layer_offset"}, kExpertLayers{"expert_layer_offset"};
+  m.positions = costmodel::PositionKind::None;
+  read_mamba1_fields(f, m, kJambaFields, expanded_columns(f, m));
+  m.recurrent.operand_norms = costmodel::OperandNorms::Trained;
+  const auto once_in = [&](Key period, std::int64_t period_absent, Key offset, std::int64_t absent) {
+    const std::int64_t every = f.size(period, period_absent), at = f.integer(offset, absent, {0, kSize.high});
+    if (at >= every) throw f.error(offset, at, fmt::format("less than {} ({})", every, period.name));
+    return [every, at](std::int64_t i) { return i % every == at; };
+  };
+  read_attention_layers(f, m, once_in({"attn_layer_period"}, 8, kAttends, 4));
+  const LayerRule sparse = once_in({"expert_layer_period"}, 2, kExpertLayers, 1);
+  constexpr Key kExpertsOfLayer{"num_experts", "num_local_experts"};
+  if (f.size(kExpertsOfLayer, 16) == 1) return;  // a dense model of the family
+  read_experts(f, m, {kExpertsOfLayer, 16, 2, {"intermediate_size"}, m.mlp.ffn});
+  set_expert_layers(m, sparse);
+}
+
+namespace {
+
+/// MiniMax's own files have a number for each layer: 1 where it attends.
+LayerRule minimax_attends(ConfigFields& f, const ModelSpec& m) {
+  constexpr Key kTypes{"attn_type_list"};
+  if (!f.value(kTypes)) return [](std::int64_t i) { return i % 2 == 0; };
+  std::vector<std::int64_t> types = f.integers(kTypes, {0, 1});
+  if (std::ssize(types) != m.layers)
+    throw f.error(kTypes, std::ssize(types),
+                  fmt::format("one entry for each of {} layers, not {}", m.layers, types.size()));
+  return [types = std::move(types)](std::int64_t i) { return types[static_cast<std::size_t>(i)] == 1; };
+}
+
+}  // namespace
+
+/// Lightning attention in every second layer, experts in all. Residual streams go on from what norms made.
+void minimax(ConfigFields& f, ModelSpec& m) {
+  RecurrentSpec& r = m.recurrent;
+  const costmodel::AttentionSpec& a = m.attention;
+  r = {.kind = RecurrentKind::Lightning, .heads = a.heads, .head_dim = a.head_dim, .groups = a.heads};
+  r.state = a.head_dim;
+  r.kernel = 1;  // no convolution
+  r.chunk = f.size({"block_size"}, 256);
+  m.own_rule = "residual streams that go on from norms, times factors of their own";
+  read_plain_window(f, m, 0);
+  read_attention_layers(f, m, minimax_attends(f, m));
+  if (const auto shared = f.value({"shared_intermediate_size"});
+      shared && shared->integer({0, kSize.high}) > 0)
+    throw shared->error("0: MiniMax's shared experts are not modelled");
+  m.moe.renormalise = true;
+  read_experts(f, m, {{"num_local_experts", "num_experts"}, 8, 2, {"intermediate_size"}, m.mlp.ffn});
+}
+
+namespace {
+
+/// Published files have the widths, and the numbers of layers from 1 on, in an object of their own.
+void read_kimi_delta(ConfigFields& f, ModelSpec& m) {
+  RecurrentSpec& r = m.recurrent;
+  r.kind = RecurrentKind::KimiDelta;
+  r.heads = f.size({"linear_num_heads"}, 32);
+  r.head_dim = f.size({"linear_head_dim"}, 128);
+  r.kernel = f.size({"linear_conv_kernel_dim"}, 4);
+  LayerRule attends = [](std::int64_t i) { return i > 0 && i % 4 == 0; };
+  if (const std::optional<ValueReader> object = f.value({"linear_attn_config"})) {
+    ConfigFields inner = f.within({"linear_attn_config"});
+    r.heads = inner.size({"num_heads"}, r.heads);
+    r.head_dim = inner.size({"head_dim"}, r.head_dim);
+    r.kernel = inner.size({"short_conv_kernel_size"}, r.kernel);
+    if (inner.value({"full_attn_layers"}) && inner.value({"kda_layers"})) {
+      attends = [layers = inner.integers({"full_attn_layers"}, {1, m.layers})](std::int64_t i) {
+        return std::ranges::find(layers, i + 1) != layers.end();
+      };
+    }
+  }
+  r.groups = r.heads;
+  r.state = r.rank = r.head_dim;
+  read_attention_layers(f, m, attends);
+}
+
+}  // namespace
+
+/// KDA between layers of latent attention without positions. Its class ties nothing.
+void kimi_linear(ConfigFields& f, ModelSpec& m) {
+  m.tied_embeddings = false;
+  m.positions = costmodel::PositionKind::None;
+  read_latent_attention(f, m, {.q_rank = 0});
+  read_kimi_delta(f, m);
+  read_experts(f, m,
+               {{"num_experts", "num_local_experts"},
+                256,
+                8,
+                {"moe_intermediate_size"},
+                1024,
+                {"num_experts_per_token", "num_experts_per_tok"}});
+  if (f.value({"mlp_layer_types"})) {
+    read_mlp_layer_types(f, m, [](std::int64_t) { return true; });
+  } else {
+    m.moe.first_k_dense = f.integer({"first_k_dense_replace"}, 1, {0, kSize.high});
+  }
+  m.moe.shared_ffn =
+      f.integer({"num_shared_experts", "n_shared_experts"}, 1, {0, kExperts.high}) * m.moe.expert_ffn;
+  m.moe.score = RouterScore::Sigmoid;
+  m.moe.router_correction = true;
+  m.moe.weight_factor = f.number({"routed_scaling_factor"}, 2.446, kCoefficient);
+  m.moe.renormalise = f.flag({"moe_renormalize", "norm_topk_prob"}, true);
+  m.moe.groups = f.size({"num_expert_group", "n_group"}, 1, kExperts);
+  m.moe.top_groups = f.size({"topk_group"}, 1, kExperts);
+  if (m.moe.top_groups > m.moe.groups)
+    throw f.error({"topk_group"}, m.moe.top_groups,
+                  fmt::format("at most {} (num_expert_group)", m.moe.groups));
+}
+
+/// Gated delta nets, whose norms precede, between layers of OLMo-3's attention, whose norms follow.
+void olmo_hybrid(ConfigFields& f, ModelSpec& m) {
+  m.norms_behind_branches = true;
+  m.attention.qk_norm = true;
+  m.attention.qk_norm_scope = costmodel::QkNormScope::Row;
+  set_attention_bias(m, f.flag({"attention_bias"}, false));
+  RecurrentSpec& r = m.recurrent;
+  constexpr Key kValueHeads{"linear_num_value_heads"}, kKeyHeads{"linear_num_key_heads"};
+  r.kind = RecurrentKind::GatedDeltaNet;
+  r.groups = f.size(kKeyHeads, m.attention.heads);
+  r.heads = f.size(kValueHeads, m.attention.heads);
+  r.state = f.size({"linear_key_head_dim"}, std::max<std::int64_t>(1, 3 * m.hidden / 4 / r.groups));
+  r.head_dim = f.size({"linear_value_head_dim"}, 2 * r.state);
+  r.kernel = f.size({"linear_conv_kernel_dim"}, 4);
+  check_groups(f, r, kValueHeads, kKeyHeads);
+  read_attention_layers(f, m, [n = m.layers](std::int64_t i) { return i % 4 == 3 || (n < 4 && i == n - 1); });
+  const std::optional<ValueReader> rope = f.value({"rope_parameters"});
+  if (rope && f.within({"rope_parameters"}).is_null({"rope_theta"}))
+    m.positions = costmodel::PositionKind::None;
 }
 
 namespace {

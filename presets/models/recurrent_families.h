@@ -9,10 +9,16 @@ namespace hexaplan::presets {
 
 void bamba(ConfigFields& fields, costmodel::ModelSpec& model);
 void falcon_h1(ConfigFields& fields, costmodel::ModelSpec& model);
+void falcon_mamba(ConfigFields& fields, costmodel::ModelSpec& model);
+void jamba(ConfigFields& fields, costmodel::ModelSpec& model);
+void kimi_linear(ConfigFields& fields, costmodel::ModelSpec& model);
 void lfm2(ConfigFields& fields, costmodel::ModelSpec& model);
 void lfm2_moe(ConfigFields& fields, costmodel::ModelSpec& model);
+void mamba(ConfigFields& fields, costmodel::ModelSpec& model);
 void mamba2(ConfigFields& fields, costmodel::ModelSpec& model);
+void minimax(ConfigFields& fields, costmodel::ModelSpec& model);
 void nemotron_h(ConfigFields& fields, costmodel::ModelSpec& model);
+void olmo_hybrid(ConfigFields& fields, costmodel::ModelSpec& model);
 void qwen3_5_moe_text(ConfigFields& fields, costmodel::ModelSpec& model);
 void qwen3_5_text(ConfigFields& fields, costmodel::ModelSpec& model);
 void qwen3_next(ConfigFields& fields, costmodel::ModelSpec& model);

@@ -35,7 +35,7 @@ ministral ministral3 olmo olmo2 olmo3 qwen2_vl_text qwen2_5_vl_text qwen3_vl_tex
 glm4v_moe_text glm4_moe_lite aria_text dbrx ernie4_5_moe exaone_moe flex_olmo granitemoe granitemoe_swa granitemoehybrid
 granitemoeshared hunyuan_v1_moe hy_v3 llama4_text mellum minimax_m2 olmoe phimoe qwen3_vl_moe_text solar_open biogpt
 codegen ctrl gpt_neo gpt-sw3 jais2 nemotron openai-gpt persimmon xglm qwen3_next qwen3_5_text qwen3_5_moe_text mamba2 bamba
-nemotron_h falcon_h1 lfm2 lfm2_moe
+nemotron_h falcon_h1 lfm2 lfm2_moe mamba falcon_mamba jamba minimax kimi_linear olmo_hybrid
 """.split()
 
 # Of every type, under whichever name its class has; what depends on one another is drawn by settle().
@@ -72,7 +72,17 @@ DELTA = dict(linear_num_key_heads=(2, 4), linear_num_value_heads=(4, 8), linear_
 MAMBA = dict(mamba_n_heads=(4, 8), mamba_n_groups=(1, 2, 4), mamba_d_state=(8, 16), mamba_d_conv=(3, 4),
              mamba_conv_bias=(False, True), mamba_proj_bias=(False, True))
 CONVOLUTIONS = dict(conv_bias=(False, True), conv_L_cache=(3, 4), layer_types="convolutions")
+SELECTIVE = dict(state_size=(8, 16), conv_kernel=(3, 4), expand=(1, 2), time_step_rank=("auto", 3), use_conv_bias=(False, True),
+                 intermediate_size=(64, 160))
 OWN = dict(
+    mamba=SELECTIVE, falcon_mamba=SELECTIVE,
+    jamba=dict(attn_layer_period=(2, 3), attn_layer_offset=(0, 1), expert_layer_period=(2, 3), expert_layer_offset=(0, 1),
+               num_experts=(1, 4), mamba_d_state=(8, 16), mamba_d_conv=(3, 4), mamba_expand=(1, 2), mamba_dt_rank=("auto", 5),
+               mamba_conv_bias=(False, True), mamba_proj_bias=(False, True)),
+    minimax=dict(layer_types="states"),
+    kimi_linear=dict(layer_types="states", num_key_value_heads=None, head_dim=None, num_experts_per_token=(1, 2),
+                     linear_num_heads=(2, 4), linear_head_dim=(8, 16), linear_conv_kernel_dim=(3, 4)),
+    olmo_hybrid=dict(DELTA, layer_types="states"),
     qwen3_next=DELTA, qwen3_5_text=DELTA, qwen3_5_moe_text=DELTA,
     mamba2=dict(hidden_size=(64,), num_heads=(8,), head_dim=(16,), state_size=(8, 16), n_groups=(1, 2, 4),
                 conv_kernel=(3, 4), use_conv_bias=(False, True)),
@@ -102,6 +112,7 @@ FOLLOWS = dict(even=lambda said: said["hidden_size"] // said["num_attention_head
                hidden_size=lambda said: said["hidden_size"],
                layers=lambda said: [[["global", "local"], said["num_layers"] // 2]],
                mixers=lambda said: [("mamba", "attention")[i % 3 == 1] for i in range(said["num_hidden_layers"])],
+               states=lambda said: [("linear_attention", "full_attention")[i % 3 == 1] for i in range(said["num_hidden_layers"])],
                convolutions=lambda said: [("conv", "full_attention")[i % 3 == 1] for i in range(said["num_hidden_layers"])],
                branches=lambda said: [("mamba", "mlp", "attention", "moe", "mamba")[i % said["num_attention_heads"] % 5]
                                       for i in range(said["num_attention_heads"] + 1)])
@@ -120,7 +131,7 @@ def drawn(kind, rng):
 
 # Of no parameter.
 NOISE = re.compile(r"transformers_version|architectures|dtype|_token_id$|^(id2label|label2id|output_.*|return_dict|problem_type|"
-                   r"chunk_size_feed_forward|is_encoder_decoder|_name_or_path|time_step_.*|cache_implementation)$")
+                   r"chunk_size_feed_forward|is_encoder_decoder|_name_or_path|time_step_(?!rank).*|cache_implementation)$")
 
 
 def without_noise(config):
@@ -138,7 +149,7 @@ def config_of(kind, fields):
 # A parameter belongs to the first part whose pattern its name has.
 PARTS = [(part, re.compile(pattern)) for part, pattern in [
     ("head", r"^lm_head|^embed_out|^output_projection"),
-    ("state", r"\.(linear_attn|mamba|conv)\.|\.mixer\.(in_proj|conv1d|dt_bias|A_log|D|norm|out_proj)\b"),
+    ("state", r"\.(linear_attn|mamba|conv)\.|\.mixer\.(in_proj|x_proj|dt_proj|conv1d|dt_bias|A_log|D|norm|out_proj)\b"),
     ("attention", r"\.mixer\.[qkvo]_proj"),
     ("attention", r"(q|k|kv|query|key)(_a)?_?(layer)?_?norm|attn\.ln_?[qk]"),
     ("attention", r"\.attn\.(Wqkv|out_proj)"),
@@ -152,8 +163,14 @@ PARTS = [(part, re.compile(pattern)) for part, pattern in [
 ]]
 
 
-def part_of(name):
-    return next(part for part, pattern in PARTS if pattern.search(name))
+# Where layers that keep a state stand under the name of attention.
+def keeps_state(name, config):
+    layer, types = re.search(r"layers\.(\d+)\.self_attn\.", name), getattr(config, "layer_types", None)
+    return layer and types and types[int(layer[1])] == "linear_attention"
+
+
+def part_of(name, config):
+    return "state" if keeps_state(name, config) else next(part for part, pattern in PARTS if pattern.search(name))
 
 
 def model_of(config):
@@ -179,7 +196,7 @@ def counted(kind, fields):
     tensors = [*model.named_parameters()]
     tensors += [(n, b) for n, b in model.named_buffers() if re.search(r"correction_bias|expert_bias", n)]
     for name, tensor in tensors:
-        part = part_of(name)
+        part = part_of(name, model.config)
         out[part] = out.get(part, 0) + tensor.numel()
     c = model.config
     if kind in TEXT_PARTS and not getattr(c, "tie_word_embeddings", False):

@@ -100,6 +100,16 @@ class Differentiation {
   void state_operands(const Op& op, ValueId dy);
   void delta_rule(const Op& op, ValueId dy);
   void state_space(const Op& op, ValueId dy);
+  void transpose(const Op& op, ValueId dy) {
+    give(op.reads[0], made(op, Kind::Transpose, {dy}, op.reads[0]));
+  }
+  void selective_scan(const Op& op, ValueId dy);
+  void lightning(const Op& op, ValueId dy) {
+    give(op.reads[0], made(op, Kind::LightningBack,
+                           {dy, op.reads[0], op.writes[1], op.writes[2], op.writes[3]}, op.reads[0]));
+  }
+  void channel_operands(const Op& op, ValueId dy);
+  void channel_delta_rule(const Op& op, ValueId dy);
   void rope(const Op& op, ValueId dy) { give(op.reads[0], made(op, Kind::RopeBack, {dy}, op.reads[0])); }
   void expand_keys(const Op& op, ValueId dy) { give_both(op, Kind::ExpandKeysBack, {dy}); }
   void attend(const Op& op, ValueId dy);
@@ -223,6 +233,11 @@ const std::array<Differentiation::RuleRow, position(Kind::LookupBack)> Different
     {Kind::StateOperands, &Differentiation::state_operands},
     {Kind::DeltaRule, &Differentiation::delta_rule},
     {Kind::StateSpace, &Differentiation::state_space},
+    {Kind::Transpose, &Differentiation::transpose},
+    {Kind::SelectiveScan, &Differentiation::selective_scan},
+    {Kind::Lightning, &Differentiation::lightning},
+    {Kind::ChannelOperands, &Differentiation::channel_operands},
+    {Kind::ChannelDeltaRule, &Differentiation::channel_delta_rule},
     {Kind::JoinColumns, &Differentiation::join_columns},
 }};
 
@@ -471,6 +486,49 @@ void Differentiation::state_space(const Op& op, ValueId dy) {
     also_copies(of.tensor, of.shape, 2);
   }
   give(op.reads[0], dx);
+}
+
+/// Operands: values, steps, keys, gate; results: what leaves the gate, what enters it, states. The gate that
+/// was laid out anew lies beside what the convolution keeps, and stays with it.
+void Differentiation::selective_scan(const Op& op, ValueId dy) {
+  IdList<16> reads{dy};
+  for (const ValueId id : op.reads) reads.push_back(id);
+  for (const ValueId id : {op.writes[1], op.writes[2]}) reads.push_back(id);
+  const Op* const laid = producer(p_, op.reads[3]);
+  if (laid != nullptr && laid->kind == Kind::Transpose) reads.push_back(laid->reads[0]);
+  const ValueId first = made(op, Kind::SelectiveScanBack, reads, op.reads[0]);
+  IdList<16> gradients{first};
+  for (std::size_t i = 1; i < op.reads.size(); ++i) gradients.push_back(also(op.reads[i]));
+  for (std::size_t i = 3; i < op.writes.size(); ++i) {
+    const Value of = p_.of(op.writes[i]);
+    also_copies(of.tensor, of.shape, of.copies);
+  }
+  for (std::size_t i = 0; i < op.reads.size(); ++i) give(op.reads[i], gradients[i]);
+}
+
+/// Results: operands, decays, strengths, and what eager operations between them keep.
+void Differentiation::channel_operands(const Op& op, ValueId dy) {
+  IdList<16> reads{dy, gradients_[position(op.writes[1])], gradients_[position(op.writes[2])]};
+  for (std::size_t i = 2; i < op.writes.size(); ++i) reads.push_back(op.writes[i]);
+  IdList<16> gradients{made(op, Kind::ChannelOperandsBack, reads, op.reads[0])};
+  for (std::size_t i = 1; i < op.reads.size(); ++i) gradients.push_back(also(op.reads[i]));
+  for (std::size_t i = 0; i < op.reads.size(); ++i) give(op.reads[i], gradients[i]);
+}
+
+/// As the delta rule; scores are kept, and decays beside their sums.
+void Differentiation::channel_delta_rule(const Op& op, ValueId dy) {
+  IdList<16> reads{dy};
+  for (const ValueId id : op.reads) reads.push_back(id);
+  for (std::size_t i = 1; i < 4; ++i) reads.push_back(op.writes[i]);
+  const ValueId d_operands = made(op, Kind::ChannelDeltaRuleBack, reads, op.reads[0]);
+  const ValueId d_decays = also(op.reads[1]), d_strengths = also(op.reads[2]);
+  for (std::size_t i = 4; i < op.writes.size(); ++i) {
+    const Value of = p_.of(op.writes[i]);
+    also_copies(of.tensor, of.shape, 2);
+  }
+  give(op.reads[0], d_operands);
+  give(op.reads[1], d_decays);
+  give(op.reads[2], d_strengths);
 }
 
 /// Softmax, choice and balance loss, then the router's matrix, whose gradient does not wait.

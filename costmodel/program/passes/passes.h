@@ -30,6 +30,9 @@ namespace hexaplan::costmodel::program {
 [[nodiscard]] Program differentiate(Program program, const Techniques& techniques);
 /// Frozen weights have no gradients, and what only these read is not kept (arXiv:2106.09685 §4.1).
 [[nodiscard]] Program freeze_weights(Program program, const Techniques& techniques);
+/// What the framework's own autograd function makes again in its backward is not kept (MambaInnerFn of
+/// state-spaces/mamba), whatever is recomputed beside it.
+[[nodiscard]] Program make_again(Program program, const Techniques& techniques);
 /// A weight gradient is the last reader of its input and runs behind the collective that the gradient of its
 /// layer's input waits for, which hides behind it.
 [[nodiscard]] Program delay_weight_gradients(Program program, const Techniques& techniques);

@@ -60,6 +60,18 @@ TEST(kv_cache, recurrent_layers_keep_one_state_however_long_the_sequence) {
   EXPECT_EQ(cached_attention_flops(model, 1, 1000).value(), 2.0 * 8 * 1000 * 32 * (128 + 128));
 }
 
+TEST(kv_cache, selective_scans_convolve_their_channels_alone) {
+  ModelSpec model = example_scenario().model;
+  model.recurrent = {.kind = RecurrentKind::Mamba1,
+                     .heads = 8192,
+                     .head_dim = 1,
+                     .groups = 1,
+                     .state = 16,
+                     .kernel = 4,
+                     .attention_period = 4};
+  EXPECT_EQ(cache(model, 1, 0), 24 * (8192.0 * 16 * 4 + 3 * 8192 * 2));
+}
+
 TEST(kv_cache, attention_multiplies_every_cached_token_with_every_head) {
   const ModelSpec model = example_scenario().model;  // 32 heads of 128
   EXPECT_EQ(cached_attention_flops(model, 1, 1000).value(), 2.0 * 32 * 1000 * 32 * (128 + 128));

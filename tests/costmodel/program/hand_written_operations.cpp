@@ -76,7 +76,9 @@ class LayerOperations {
                        static_cast<double>(d_.tokens * a.kv_lora_rank));
     build_.in_modules(kRecomputeMlaUpProjection);
     build_.linear("attention.kv_up", d_.tokens, a.kv_lora_rank, d_.heads * (a.qk_nope_dim + a.v_head_dim));
-    build_.elementwise("attention.rope", Elementwise::Rope, static_cast<double>(d_.tokens * 2 * d_.q));
+    const bool rotates = sc_.model.positions == PositionKind::Rotary;  // keys are laid out in any case
+    build_.elementwise("attention.rope", Elementwise::Rope,
+                       static_cast<double>(d_.tokens * (rotates ? 2 : 1) * d_.q));
     build_.in_modules(0);
   }
 

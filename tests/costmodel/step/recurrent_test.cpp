@@ -205,6 +205,175 @@ TEST(short_convolution, keeps_both_gates_and_what_stands_between_them) {
   EXPECT_EQ(bytes_moved(sc, kRecurrent, Pass::Forward, "state.convolution"), kTokens * 2 * 2 * kHidden);
 }
 
+// --- Mamba-1 ---------------------------------------------------------------------------------------------
+
+constexpr double kChannels = 8192, kScanRows = 16, kRank = 256, kSelected = kRank + 2 * kScanRows;
+
+/// Mixers alone: 8,192 channels with 16 rows of state each, steps of rank 256.
+Scenario with_selective_scan(OperandNorms norms = OperandNorms::None) {
+  Scenario sc = with_mamba();
+  sc.model.recurrent = {.kind = RecurrentKind::Mamba1,
+                        .heads = static_cast<std::int64_t>(kChannels),
+                        .head_dim = 1,
+                        .groups = 1,
+                        .state = static_cast<std::int64_t>(kScanRows),
+                        .rank = static_cast<std::int64_t>(kRank),
+                        .operand_norms = norms,
+                        .chunk = 2048,
+                        .convolution_bias = true,
+                        .norm = false};
+  return sc;
+}
+/// Decays' products and states between chunks of 2,048 tokens, in fp32.
+constexpr double kScanStates = kTokens / 2048 * 4 * 2 * kChannels * kScanRows;
+
+TEST(mamba1, computes_four_products_and_a_scan_of_single_numbers) {
+  const Scenario sc = with_selective_scan();
+  const double scan = kTokens * 7 * kChannels * kScanRows;
+  const double operands = kTokens * 2 * kChannels * kSelected, steps = kTokens * 2 * kRank * kChannels;
+  EXPECT_EQ(flops(sc, kRecurrentAlone, Pass::Forward, "state.scan"), scan);
+  EXPECT_EQ(flops(sc, kRecurrentAlone, Pass::Forward),
+            scan + operands + steps + kTokens * 2 * kHidden * 3 * kChannels);
+  EXPECT_EQ(flops(sc, kRecurrentAlone, Pass::BackwardData, "state.scan"),
+            kTokens * 24 * kChannels * kScanRows);
+  EXPECT_EQ(flops(sc, kRecurrentAlone, Pass::BackwardWeight, "state.operands"), operands);
+}
+
+TEST(mamba1, fused_keeps_its_projection_and_what_one_matrix_makes_of_it) {
+  const double of_token = kNorm + 2 * 2 * kChannels + 2 * (kSelected + 2 * kScanRows) + 2 * kChannels;
+  EXPECT_EQ(kept(with_selective_scan(), kRecurrentAlone), kTokens * of_token + kScanStates);
+  EXPECT_EQ(kept(with_selective_scan(OperandNorms::Fixed), kRecurrentAlone),
+            kTokens * of_token + kScanStates);
+}
+
+TEST(mamba1, fused_convolves_and_makes_steps_again_in_backward) {
+  for (const OperandNorms norms : {OperandNorms::None, OperandNorms::Trained}) {
+    const Scenario sc = with_selective_scan(norms);
+    const double again = norms == OperandNorms::None ? 1 : 0;
+    const double steps = kTokens * 2 * kRank * kChannels;
+    EXPECT_EQ(flops(sc, kRecurrentAlone, Pass::BackwardData, "state.step"), (1 + again) * steps);
+    const double convolved = kTokens * 2 * 2 * kChannels;
+    EXPECT_EQ(bytes_moved(sc, kRecurrentAlone, Pass::Forward, "state.convolution"), convolved);
+    EXPECT_EQ(bytes_moved(sc, kRecurrentAlone, Pass::BackwardData, "state.convolution"),
+              kTokens * 2 * 3 * kChannels + again * convolved);
+  }
+}
+
+TEST(mamba1, with_trained_norms_keeps_what_every_kernel_reads_and_copies_that_lie_otherwise) {
+  const double channels = 2 + 1 + 2 + 1 + 1 + 1;  // projection, convolved, copies, steps, read, gated
+  const double of_token = kNorm + 2 * channels * kChannels + 2 * 2 * kSelected + 4 * 3;
+  EXPECT_EQ(kept(with_selective_scan(OperandNorms::Trained), kRecurrentAlone),
+            kTokens * of_token + kScanStates);
+}
+
+TEST(mamba1, scans_at_a_rate_beside_the_tensor_cores) {
+  for (const Operation& op : layer_operations(with_selective_scan(), kRecurrentAlone))
+    EXPECT_EQ(op.by_elements, op.kind == OpKind::Scan) << op.name;
+  for (const Operation& op : layer_operations(with_mamba(), kRecurrentAlone)) EXPECT_FALSE(op.by_elements);
+}
+
+TEST(mamba1, fused_convolves_three_times_under_full_recomputation) {
+  Scenario sc = with_selective_scan();
+  sc.recipe.recompute = {.mode = RecomputeMode::Full};
+  for (const std::string_view name : {"state.convolution", "state.step", "state.scan"}) {
+    bool again = false;
+    for (const Operation& op : layer_operations(sc, kRecurrentAlone))
+      again = again || (op.rerun && op.pass == Pass::Forward && op.name == name);
+    EXPECT_TRUE(again) << name;
+  }
+  // Beside what full recomputation runs again, the function still makes its own operands again.
+  EXPECT_EQ(flops(sc, kRecurrentAlone, Pass::BackwardData, "state.step"),
+            2 * flops(sc, kRecurrentAlone, Pass::Forward, "state.step"));
+}
+
+TEST(mamba1, fused_writes_what_left_its_gate_for_the_last_weight_gradient) {
+  const double values = kTokens * 2 * kChannels, keys = kTokens * 2 * 2 * kScanRows;
+  // Gradients of the gate's result and of four operands, these, what entered the gate, states.
+  const double fused = bytes_moved(with_selective_scan(), kRecurrentAlone, Pass::BackwardData, "state.scan");
+  EXPECT_EQ(fused, 9 * values + 2 * keys + kScanStates);
+}
+
+// --- Lightning attention ---------------------------------------------------------------------------------
+
+constexpr double kBlock = 256, kLightning = 32 * 128;
+
+Scenario with_lightning() {
+  Scenario sc = with_delta_net();
+  sc.model.recurrent = {.kind = RecurrentKind::Lightning,
+                        .heads = 32,
+                        .head_dim = 128,
+                        .groups = 32,
+                        .state = 128,
+                        .kernel = 1,
+                        .chunk = static_cast<std::int64_t>(kBlock),
+                        .attention_period = 8};
+  return sc;
+}
+
+TEST(lightning_attention, computes_the_products_of_its_blocks) {
+  const Scenario sc = with_lightning();
+  const double of_head = 2 * kBlock * 128 + 2 * 128 * 128;
+  EXPECT_EQ(flops(sc, kRecurrent, Pass::Forward, "state.scan"), kTokens * 2 * 32 * of_head);
+  EXPECT_EQ(flops(sc, kRecurrent, Pass::BackwardData, "state.scan"), kTokens * 2 * 2 * 32 * of_head);
+  EXPECT_EQ(flops(sc, kRecurrent, Pass::Forward, "state.projection"), kTokens * 2 * kHidden * 4 * kLightning);
+}
+
+/// transformers' MiniMaxLightningAttention in bf16 on one sequence, counted by PyTorch's hooks for saved
+/// tensors (2.9.1): all but the norm, whose eager form profiles count themselves.
+TEST(lightning_attention, keeps_what_its_eager_operations_save) {
+  const double block = 2 * 32 * kBlock + 2 * kLightning * 128 / kBlock;  // scores, states
+  const double scan = 2 * (3 + 3 + 2) * kLightning + block;              // before and after SiLU, decayed
+  const double results = 2 * (1 + 1 + 1 + 1) * kLightning + 4;           // gate; read, normed, gated
+  EXPECT_EQ(kept(with_lightning(), kRecurrent), kTokens * (kNorm + scan + results + kNorm + kMlp));
+}
+
+TEST(lightning_attention, moves_gradients_of_slices_as_large_as_what_was_cut) {
+  const auto of_token = [](std::int64_t sequence) {
+    Scenario sc = with_lightning();
+    sc.recipe.sequence = sequence;
+    const double tokens = static_cast<double>(sequence * sc.recipe.micro_batch);
+    return bytes_moved(sc, kRecurrent, Pass::BackwardData, "state.scan") / tokens;
+  };
+  // Of each further block: written, read with the sum, and the sum written.
+  EXPECT_EQ(of_token(8192) - of_token(4096), 4096 / kBlock * 4 * 2 * 3 * kLightning);
+}
+
+// --- Kimi delta attention --------------------------------------------------------------------------------
+
+Scenario with_kimi_delta() {
+  Scenario sc = with_delta_net();
+  sc.model.recurrent = {.kind = RecurrentKind::KimiDelta,
+                        .heads = 32,
+                        .head_dim = 128,
+                        .groups = 32,
+                        .state = 128,
+                        .rank = 128,
+                        .attention_period = 4};
+  return sc;
+}
+
+TEST(kimi_delta_attention, computes_the_delta_rules_products_and_decays_and_gates_of_low_rank) {
+  const Scenario sc = with_kimi_delta();
+  const double of_head = 5 * kChunk * 128 + 3 * 128 * 128 + kChunk * kChunk / 2;
+  EXPECT_EQ(flops(sc, kRecurrent, Pass::Forward, "state.scan"), kTokens * 2 * 32 * of_head);
+  EXPECT_EQ(flops(sc, kRecurrent, Pass::Forward, "state.projection"),
+            kTokens * 2 * kHidden * (3 * 4096 + 32 + 2 * 128));
+  for (const std::string_view low_rank : {"state.step", "state.gate"})
+    EXPECT_EQ(flops(sc, kRecurrent, Pass::Forward, low_rank), kTokens * 2 * 128 * 4096) << low_rank;
+}
+
+TEST(kimi_delta_attention, keeps_decays_of_every_row_in_fp32) {
+  constexpr double kRowsOfHeads = 32 * 128;
+  const double side_by_side =
+      2 * 3 * kRowsOfHeads + 2 * 2 * 128 + 2 * kRowsOfHeads;           // gate made from the last
+  const double gates = (4 * 3 + 1) * kRowsOfHeads;                     // eager, and where it holds
+  const double operands = 2 * 3 * kRowsOfHeads + 4 * 2 * 32 + 2 * 32;  // strengths
+  const double chunks = 2 * 4 * kRowsOfHeads + 2 * 2 * 32 * kChunk;    // decays and sums; inverses and scores
+  const double results = 2 * 3 * kRowsOfHeads + 4 * 32;
+  const double of_token = side_by_side + gates + operands + chunks + results;
+  EXPECT_EQ(kept(with_kimi_delta(), kRecurrent), kTokens * (kNorm + of_token + kNorm + kMlp));
+}
+
 // --- Layouts ---------------------------------------------------------------------------------------------
 
 TEST(recurrent_layers, stages_hold_the_layers_of_each_kind) {
@@ -286,6 +455,18 @@ TEST(recurrent_layers, are_cut_by_whole_heads_and_groups) {
        {.dp = 1, .cp = 16},
        "states-divide-by-cp",
        "8 groups of keys of the recurrent layers per tensor-parallel rank do not split over cp=16"},
+      {with_lightning,
+       {.dp = 8, .tp = 2},
+       "states-divide-by-tp",
+       "no framework cuts these recurrent layers over tensor-parallel ranks"},
+      {with_lightning,
+       {.dp = 8, .cp = 2},
+       "states-divide-by-cp",
+       "no framework shares sequences of these recurrent layers"},
+      {with_kimi_delta,
+       {.dp = 8, .cp = 2},
+       "states-divide-by-cp",
+       "states that context-parallel ranks hand on to each other are not modelled"},
       {with_convolutions,
        {.dp = 8, .cp = 2},
        "states-divide-by-cp",
@@ -346,6 +527,19 @@ TEST(recurrent_layers, are_said_where_the_framework_has_none) {
   EXPECT_TRUE(beyond_abilities(sc).empty());
   sc.framework.abilities.recurrent = bit_of(RecurrentKind::GatedDeltaNet);
   EXPECT_EQ(beyond_abilities(sc), std::vector<std::string>{"Mamba-2 layers"});
+  EXPECT_EQ(beyond_abilities([&] {
+              Scenario scans = with_selective_scan();
+              scans.framework.abilities.recurrent = sc.framework.abilities.recurrent;
+              return scans;
+            }()),
+            std::vector<std::string>{"Mamba-1 layers"});
+}
+
+TEST(recurrent_layers, behind_norms_have_theirs_before_them) {
+  Scenario sc = with_delta_net();
+  const double recurrent = kept(sc, kRecurrent);
+  sc.model.norms_behind_branches = true;  // OLMo Hybrid
+  EXPECT_EQ(kept(sc, kRecurrent), recurrent);
 }
 
 }  // namespace

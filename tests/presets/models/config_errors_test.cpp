@@ -86,8 +86,8 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{"unknown_model_type", R"({"model_type": "my_own"})",
                   R"(: /model_type: got "my_own", expected one of )" + kTypes},
         Malformed{
-            "known_but_not_modelled", R"({"model_type": "jamba"})",
-            R"(: /model_type: got "jamba", expected another model_type; jamba has layers with a state of another kind than the gated delta net, Mamba-2 and short convolutions: not modelled)"},
+            "known_but_not_modelled", R"({"model_type": "rwkv"})",
+            R"(: /model_type: got "rwkv", expected another model_type; rwkv has layers with a state of another kind than delta nets, Mamba, lightning attention and short convolutions: not modelled)"},
         Malformed{"unknown_wrapper_of_a_language_model",
                   R"({"model_type": "my_vision", "text_config": {"model_type": "llama"}})",
                   R"(: /model_type: got "my_vision", expected one of )" + kTypes +
@@ -114,6 +114,20 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{
             "mamba_heads_beside_the_width", of("mamba2", R"("num_heads": 24)"),
             R"(: /num_heads: got 24, expected heads of 64 that make expand·hidden_size = 8192 columns)"},
+        Malformed{"attention_behind_its_period",
+                  of("jamba", R"("attn_layer_period": 4, "attn_layer_offset": 4)"),
+                  R"(: /attn_layer_offset: got 4, expected less than 4 (attn_layer_period))"},
+        Malformed{"layers_of_kimi_count_from_one",
+                  of("kimi_linear", R"("linear_attn_config": {"full_attn_layers": [0], "kda_layers": [1]})"),
+                  R"(: /linear_attn_config/full_attn_layers/0: got 0, expected a whole number from 1 to 27)"},
+        Malformed{"types_of_minimax_layers",
+                  of("minimax_text_01", R"("num_hidden_layers": 4, "attn_type_list": [0, 0, 1])"),
+                  R"(: /attn_type_list: got an array, expected one entry for each of 4 layers, not 3)"},
+        Malformed{
+            "shared_experts_of_minimax", of("minimax_m1", R"("shared_intermediate_size": 64)"),
+            R"(: /shared_intermediate_size: got 64, expected 0: MiniMax's shared experts are not modelled)"},
+        Malformed{"widths_of_kimi_are_an_object", of("kimi_linear", R"("linear_attn_config": 128)"),
+                  R"(: /linear_attn_config: got 128, expected an object)"},
         Malformed{"mamba_heads_do_not_divide", of("bamba", R"("mamba_n_heads": 100)"),
                   R"(: /mamba_n_heads: got 100, expected a divisor of 8192 columns)"},
         Malformed{

@@ -50,7 +50,7 @@ struct Missing {
 
 constexpr std::array kMissing{
     Missing{"executor-model",
-            "recurrent layers (state space, gated delta net, convolutions) are planned, not executed",
+            "recurrent layers (state space, linear attention, convolutions) are planned, not executed",
             "choose a model whose layers attend",
             [](const Scenario& s) { return s.model.is_recurrent() || s.model.single_branches; }},
     Missing{"executor-attention", "gates of attention's output are planned, not executed",
