@@ -40,8 +40,10 @@ TEST(model_dimensions, changed_in_a_config_are_read_back_for_every_preset) {
 
 TEST(model_dimensions, every_preset_lets_the_main_ones_be_changed) {
   for (const std::string& name : list_presets(PresetKind::Model)) {
-    for (const char* id : {"layers", "hidden", "heads", "vocab"})
+    for (const char* id : {"layers", "hidden", "vocab"})
       EXPECT_TRUE(has_dimension(model_config(name), id)) << name << " " << id;
+    const bool attends = costmodel::has_attention(find_model(name));
+    EXPECT_EQ(has_dimension(model_config(name), "heads"), attends) << name;
   }
 }
 
