@@ -317,7 +317,15 @@ void minimax(ConfigFields& f, ModelSpec& m) {
 
 namespace {
 
-/// Published files have the widths, and the numbers of layers from 1 on, in an object of their own.
+/// Published files number the layers that attend from 1 on.
+LayerRule kimi_attends(ConfigFields& linear, const ModelSpec& m, LayerRule absent) {
+  if (!linear.value({"full_attn_layers"}) || !linear.value({"kda_layers"})) return absent;
+  return [layers = linear.integers({"full_attn_layers"}, {1, m.layers})](std::int64_t i) {
+    return std::ranges::find(layers, i + 1) != layers.end();
+  };
+}
+
+/// Published files have the widths, and the layers, in an object of their own.
 void read_kimi_delta(ConfigFields& f, ModelSpec& m) {
   RecurrentSpec& r = m.recurrent;
   r.kind = RecurrentKind::KimiDelta;
@@ -325,16 +333,12 @@ void read_kimi_delta(ConfigFields& f, ModelSpec& m) {
   r.head_dim = f.size({"linear_head_dim"}, 128);
   r.kernel = f.size({"linear_conv_kernel_dim"}, 4);
   LayerRule attends = [](std::int64_t i) { return i > 0 && i % 4 == 0; };
-  if (const std::optional<ValueReader> object = f.value({"linear_attn_config"})) {
-    ConfigFields inner = f.within({"linear_attn_config"});
-    r.heads = inner.size({"num_heads"}, r.heads);
-    r.head_dim = inner.size({"head_dim"}, r.head_dim);
-    r.kernel = inner.size({"short_conv_kernel_size"}, r.kernel);
-    if (inner.value({"full_attn_layers"}) && inner.value({"kda_layers"})) {
-      attends = [layers = inner.integers({"full_attn_layers"}, {1, m.layers})](std::int64_t i) {
-        return std::ranges::find(layers, i + 1) != layers.end();
-      };
-    }
+  if (f.value({"linear_attn_config"})) {
+    ConfigFields linear = f.within({"linear_attn_config"});
+    r.heads = linear.size({"num_heads"}, r.heads);
+    r.head_dim = linear.size({"head_dim"}, r.head_dim);
+    r.kernel = linear.size({"short_conv_kernel_size"}, r.kernel);
+    attends = kimi_attends(linear, m, attends);
   }
   r.groups = r.heads;
   r.state = r.rank = r.head_dim;
