@@ -5,6 +5,7 @@
 #include <cmath>
 #include <span>
 
+#include "costmodel/units/ceil_div.h"
 #include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel {
@@ -168,6 +169,22 @@ double quantised_area(const GemmCurve& curve, const GemmShape& shape, int sm_cou
   return best;
 }
 
+namespace {
+
+/// Kernels that widen weights as they read them take 16 rows at a time, up to 64, and near the rate of memory
+/// for few of them, since the SMs share columns and depth of a product (arXiv:2408.11743, "Marlin"; 64: from
+/// memory of its thread_m_blocks, unverified). Beyond that they are as any other product, as vLLM warns:
+/// "may degrade performance for compute-heavy workloads".
+double busy_area(const GemmCurve& curve, const GemmShape& shape, int sm_count) {
+  constexpr std::int64_t kRows = 16, kMostRows = 64;
+  const double area = quantised_area(curve, shape, sm_count);
+  if (shape.narrow_bytes <= 0 || shape.m > kMostRows) return area;
+  const auto rows = static_cast<double>(ceil_div(shape.m, kRows) * kRows);
+  return std::min(area, rows * static_cast<double>(shape.n) * static_cast<double>(shape.batch));
+}
+
+}  // namespace
+
 Seconds gemm_time(const GemmShape& shape, Precision precision, const GpuSpec& gpu,
                   const Calibration& calibration) {
   assert(shape.m >= 1 && shape.n >= 1 && shape.k >= 1 && shape.batch >= 1);
@@ -176,14 +193,15 @@ Seconds gemm_time(const GemmShape& shape, Precision precision, const GpuSpec& gp
   const double m = static_cast<double>(shape.m), n = static_cast<double>(shape.n);
   const double k = static_cast<double>(shape.k), batch = static_cast<double>(shape.batch);
 
-  const double area = quantised_area(curve, shape, gpu.sm_count);
+  const double area = busy_area(curve, shape, gpu.sm_count);
   const double share = curve.share * calibration.sustained * curve.sustained *
                        (shape.batch > 1 ? calibration.grouped : 1.0) * std::exp2(correction(curve, area, k));
   const FlopsPerSecond rate = rate_of_alignment(shape, share * peak_rate(executed, gpu), gpu);
   const Seconds compute = Flops{2.0 * area * (k + curve.k_half)} / rate;
 
   const BytesPerSecond bandwidth = calibration.memory.share * gpu.memory_bandwidth;
-  const Bytes traffic{batch * (operand_bytes(executed) * (m * k + k * n) + element_bytes(executed) * m * n)};
+  const double wide = operand_bytes(executed), weight = shape.narrow_bytes > 0 ? shape.narrow_bytes : wide;
+  const Bytes traffic{batch * (wide * m * k + weight * k * n + element_bytes(executed) * m * n)};
   const Bytes accumulate{batch * m * n * shape.accumulate_bytes};
   return larger(compute, traffic / bandwidth) + calibration.accumulate_exposed * (accumulate / bandwidth) +
          calibration.launch_floor;

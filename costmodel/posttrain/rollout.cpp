@@ -30,6 +30,13 @@ constexpr std::int64_t kVocabMultiple = 64;
 /// batch runs as the next captured one.
 constexpr std::int64_t kCaptured = 8;
 
+/// 8-bit weights on a GPU without units for them are widened as they are read, and multiplied in 16 bits
+/// (vllm-project/vllm vllm/model_executor/layers/quantization/utils/marlin_utils_fp8.py
+/// prepare_fp8_layer_for_marlin; docs/features/quantization: W8A16 on Turing and Ampere).
+bool widens_weights(const RolloutEngine& engine, const GpuSpec& gpu) {
+  return engine.weights == DType::Fp8 && gpu.peak_of(Precision::Fp8).value() <= 0;
+}
+
 /// One engine as a scenario: `micro` sequences of `sequence` new tokens.
 Scenario engine_scenario(const PostTraining& question, const ClusterSpec& cluster, std::int64_t sequence,
                          std::int64_t micro) {
@@ -40,7 +47,8 @@ Scenario engine_scenario(const PostTraining& question, const ClusterSpec& cluste
               .layout = {.tp = engine.tp},
               .framework = engine.framework};
   sc.model.mtp_layers = 0;
-  sc.recipe.precision = engine.weights == DType::Fp8 ? Precision::Fp8 : Precision::Bf16;
+  const bool in_8_bits = engine.weights == DType::Fp8 && !widens_weights(engine, cluster.gpu);
+  sc.recipe.precision = in_8_bits ? Precision::Fp8 : Precision::Bf16;
   sc.recipe.execution.graphs = CudaGraphs::FullIteration;
   return sc;
 }
@@ -95,12 +103,25 @@ void leave_weights(TimedOperations& work) {
   }
 }
 
+void narrow_weights(DType type, const Pricer& pricer, TimedOperations& work) {
+  for (std::size_t i = 0; i < work.operations.size(); ++i) {
+    Operation& op = work.operations[i];
+    if (op.kind != OpKind::Gemm && op.kind != OpKind::GroupedGemm) continue;
+    op.gemm.narrow_bytes = bytes_per_element(type);
+    work.times[i] = pricer.time_of(op);
+  }
+}
+
 /// A forward pass of the whole engine; the output layer sees `last` of the pass's tokens.
-Seconds forward_pass(const Scenario& sc, const Calibration& calibration, double last) {
+Seconds forward_pass(const RolloutEngine& engine, const Scenario& sc, const Calibration& calibration,
+                     double last) {
   const std::vector<StagePlan> plan = plan_stages(sc);
   const Pricer pricer{sc, calibration};
   LayerWork work = work_of_layers(sc, local_dims(sc), pricer, used_classes(plan));
-  for (TimedOperations& layer : work.layers) leave_weights(layer);
+  for (TimedOperations& layer : work.layers) {
+    leave_weights(layer);
+    if (widens_weights(engine, sc.cluster.gpu)) narrow_weights(engine.weights, pricer, layer);
+  }
   const LayerTotals totals = totals_of(price_layers(work, sc.framework, pricer));
   return stage_totals(totals, plan.front()).forward - (1 - last) * totals.head.forward;
 }
@@ -126,8 +147,8 @@ class DecodeClock {
     if (found != priced_.end()) return found->second;
     const Scenario sc = engine_scenario(question_, cluster_, 1, batch);
     const BytesPerSecond rate = calibration_.memory.share * cluster_.gpu.memory_bandwidth;
-    const Seconds time =
-        forward_pass(sc, calibration_, 1) - unread_experts(sc, question_.engine.weights) / rate;
+    const Seconds time = forward_pass(question_.engine, sc, calibration_, 1) -
+                         unread_experts(sc, question_.engine.weights) / rate;
     return priced_[batch] = larger(Seconds{}, time);
   }
 
@@ -203,8 +224,8 @@ Seconds prefill_time(const PostTraining& question, const ClusterSpec& cluster, s
   const auto length = std::max<std::int64_t>(1, std::llround(question.batch.prompt.mean));
   const std::int64_t at_once =
       std::min(prompts, std::max<std::int64_t>(1, question.engine.batched_tokens / length));
-  const Seconds pass = forward_pass(engine_scenario(question, cluster, length, at_once), calibration,
-                                    1.0 / static_cast<double>(length));
+  const Seconds pass = forward_pass(question.engine, engine_scenario(question, cluster, length, at_once),
+                                    calibration, 1.0 / static_cast<double>(length));
   return pass * (static_cast<double>(prompts) / static_cast<double>(at_once));
 }
 

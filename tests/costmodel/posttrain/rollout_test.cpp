@@ -94,6 +94,23 @@ TEST(generation, with_weights_in_8_bits_is_faster) {
   EXPECT_GT(narrow.value(), 0.4 * wide.value());
 }
 
+/// vLLM's Marlin kernels: half the bytes of the weights, products in 16 bits.
+TEST(generation, with_weights_in_8_bits_is_faster_on_gpus_that_widen_them_where_weights_are_what_is_read) {
+  PostTraining q = example_question();
+  for (const Precision narrow : {Precision::Fp8, Precision::Fp8Block, Precision::Mxfp8, Precision::Nvfp4})
+    q.cluster.gpu.peak[static_cast<std::size_t>(narrow)] = {};
+  const Calibration calibration;
+  const auto step = [&](DType weights, std::int64_t batch) {
+    q.engine.weights = weights;
+    return decode_step_time(q, q.cluster, calibration, batch, 100).value();
+  };
+  for (const std::int64_t batch : {1, 8, 16}) {
+    EXPECT_LT(step(DType::Fp8, batch), 0.8 * step(DType::Bf16, batch)) << batch;
+    EXPECT_GT(step(DType::Fp8, batch), 0.4 * step(DType::Bf16, batch)) << batch;
+  }
+  EXPECT_NEAR(step(DType::Fp8, 4096) / step(DType::Bf16, 4096), 1, 0.02) << "products in 16 bits";
+}
+
 TEST(generation, of_experts_reads_those_that_a_token_chose) {
   PostTraining q = example_question();
   q.models[0]->model = example_of_experts().model;
