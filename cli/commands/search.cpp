@@ -231,6 +231,10 @@ SearchReport read_problem(const SearchOptions& options) {
   problem.base = report.question.scenario;
   for (const std::string& word : words_beyond(problem.space, problem.base.framework))
     report.question.notes.push_back(word);
+  if (problem.base.cluster.gpus > 1) {
+    for (const std::string& note : axes_left_out(problem.space, problem.base.framework))
+      report.question.notes.push_back(note);
+  }
   return report;
 }
 

@@ -188,6 +188,9 @@ struct FrameworkProfile {
   /// What the profile lacks, because nobody measured or described it; empty: nothing in particular. Every
   /// answer says it.
   std::string not_modelled;
+  /// What cuts its layers over ranks that the profile does not describe, so that searches leave it out unless
+  /// they are asked for it; empty: nothing.
+  std::string undescribed_tensor;
   FrameworkAbilities abilities;
 
   // --- model states ---

@@ -17,6 +17,7 @@ constexpr RealRange kStretch{1, 100};
 
 constexpr ProfileField kProfileFields[] = {
     {"not_modelled", &P::not_modelled},
+    {"undescribed_tensor", &P::undescribed_tensor},
     {"parameter_dtype", &P::parameter_dtype},
     {"gradient_dtype", &P::gradient_dtype},
     {"extra_gradient_copies", &P::extra_gradient_copies},

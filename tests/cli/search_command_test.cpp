@@ -253,6 +253,20 @@ TEST(search_command, says_what_a_list_asks_for_and_the_framework_lacks) {
               Not(HasSubstr(" has no ")));
 }
 
+TEST(search_command, says_what_the_default_space_leaves_out_and_how_to_ask_for_it) {
+  const std::string question = "search --model llama-3.1-8b --cluster 8xA100 --framework ";
+  const auto mentions = testing::HasSubstr(
+      "tensor parallelism is left out: profile deepspeed does not describe AutoTP "
+      "(tensor_parallel.autotp_size), under which every linear layer reduces the gradient of its own input; "
+      "--tp 1,2,4,8 looks at it");
+  EXPECT_THAT(run_hexaplan(question + "deepspeed").err, mentions);
+  EXPECT_THAT(to_text(at(json_of(question + "deepspeed --json"), "notes")), mentions);
+  EXPECT_THAT(run_hexaplan(question + "deepspeed --tp 1,2").err, Not(HasSubstr("left out")));
+  EXPECT_THAT(run_hexaplan("search --model llama-3.2-1b --cluster 1xA100 --framework deepspeed").err,
+              Not(HasSubstr("left out")));
+  EXPECT_THAT(run_hexaplan(question + "megatron").err, Not(HasSubstr("left out")));
+}
+
 TEST(search_command, tries_shares_of_the_optimizer_on_the_host) {
   const presets::JsonValue json =
       json_of(std::string{kQuestion} + "--offload optimizer --offload-fraction 0.25,50% --top 40 --json");
