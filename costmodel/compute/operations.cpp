@@ -70,7 +70,7 @@ class Writer {
       case Price::Matrix:
         return matrix(step);
       case Price::Attention:
-        return sc_.recipe.attention == AttentionKernel::Flash ? flash(step) : stored_scores(step);
+        return stores_scores(sc_.recipe.attention) ? stored_scores(step) : flash(step);
       case Price::MergeBlocks:
         return merge_blocks(step);
       case Price::ScaleColumns:
@@ -341,7 +341,7 @@ void Writer::flash(const Step& step) {
                   .pairs = (kind_.windowed ? d_.windowed_pairs : d_.attention_pairs) / share,
                   // Of a ring's pieces the own one is causal.
                   .unmasked = kind_.windowed ? 0 : 1 - 1 / share,
-                  .library = sc_.framework.attention_library};
+                  .library = attention_library(sc_)};
   op.flops = Flops{kind_.windowed ? sizes_.windowed_flops : sizes_.attention_flops};
   if (!forward) op.flops = op.flops * kAttentionBackwardFlops;
   if (!forward) op.kernels = 3;
@@ -414,7 +414,7 @@ void Writer::score_gemms(std::string_view name, GemmShape shape, const Step& ste
 /// context_parallel.py, flash_attn_fwd_out_correction).
 void Writer::merge_blocks(const Step& step) {
   const bool ring = sc_.layout.context == ContextKind::Ring;
-  if (!ring || sc_.recipe.attention != AttentionKernel::Flash) return;
+  if (!ring || stores_scores(sc_.recipe.attention)) return;
   const std::int64_t width = step.pass == Pass::Forward ? d_.o : d_.q + d_.k + d_.v;
   out_.push_back({.name = row_of(step.site).name,
                   .kind = OpKind::MemoryBound,

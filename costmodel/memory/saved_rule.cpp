@@ -14,10 +14,8 @@ namespace {
 constexpr std::array<bool (*)(const Scenario&), kSavedCases> kCases{
     [](const Scenario& s) { return casts_automatically(s); },
     [](const Scenario& s) { return s.recipe.execution.compiled == false; },
-    [](const Scenario& s) { return s.recipe.attention != AttentionKernel::Flash; },
-    [](const Scenario& s) {
-      return s.recipe.attention != AttentionKernel::Flash && s.model.attention.softcap > 0;
-    },
+    [](const Scenario& s) { return stores_scores(s.recipe.attention); },
+    [](const Scenario& s) { return stores_scores(s.recipe.attention) && s.model.attention.softcap > 0; },
     [](const Scenario& s) { return trains_adapters(s.recipe); },
     [](const Scenario& s) { return s.recipe.fine_tune == FineTune::Ia3; },
     [](const Scenario& s) { return s.model.norm == NormKind::Rms && s.model.zero_centered_norm; },
@@ -63,6 +61,12 @@ std::array<SavedRule, kSavedCount> saved_rules(const Scenario& sc) {
     rule = of_norm(sc, norm, rule);
   }
   return rules;
+}
+
+bool compiles_layers(const Scenario& sc) {
+  return sc.recipe.execution.compiled.value_or(std::ranges::any_of(
+      sc.framework.elementwise_when,
+      [](const ElementwiseOverride& rule) { return has_bit(rule.cases, SavedCase::NotCompiled); }));
 }
 
 const ElementwiseRule& elementwise_rule(const Scenario& sc, Elementwise step) {

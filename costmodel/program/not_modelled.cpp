@@ -190,7 +190,7 @@ constexpr KnobRow kWithoutEffect[] = {
      "experts have no capacity: say capacity-factor"},
     {"attention flash",
      [](const Scenario& s) {
-       return s.recipe.attention == AttentionKernel::Flash && s.recipe.precision == Precision::Fp32 &&
+       return !stores_scores(s.recipe.attention) && s.recipe.precision == Precision::Fp32 &&
               !s.framework.explicit_step;
      },
      // Dao-AILab/flash-attention README: "Datatype fp16 and bf16"; PyTorch falls back to its memory-efficient

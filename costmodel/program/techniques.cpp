@@ -89,7 +89,7 @@ Techniques techniques_of(const Scenario& sc, bool whole_layer_recomputed) {
   t.quantises = is_quantized(sc.recipe.precision);
   t.scales_blocks = sc.recipe.precision == Precision::Mxfp8 || sc.recipe.precision == Precision::Fp8Block;
   t.keeps_original_inputs = t.quantises && sc.framework.keeps_original_inputs;
-  t.stores_scores = sc.recipe.attention != AttentionKernel::Flash;
+  t.stores_scores = stores_scores(sc.recipe.attention);
   // What other profiles keep are rules.
   t.keeps_capped_scores = t.stores_scores && sc.framework.explicit_step && sc.model.attention.softcap > 0;
   t.autocasts = casts_automatically(sc);

@@ -41,10 +41,15 @@ struct Recompute {
 };
 
 enum class AttentionKernel : std::uint8_t {
-  Flash,         // scores never stored; log-sum-exp kept
-  FusedSoftmax,  // scores stored, scale-mask-softmax in one kernel
-  Unfused,       // scores stored, every step a kernel of its own
+  Flash,            // scores never stored; log-sum-exp kept; by the framework's library
+  FlashAttention2,  // the same by FlashAttention-2, whatever the framework runs by itself
+  FusedSoftmax,     // scores stored, scale-mask-softmax in one kernel
+  Unfused,          // scores stored, every step a kernel of its own
 };
+/// Scores are written to memory and read again.
+[[nodiscard]] constexpr bool stores_scores(AttentionKernel kernel) {
+  return kernel == AttentionKernel::FusedSoftmax || kernel == AttentionKernel::Unfused;
+}
 enum class CrossEntropy : std::uint8_t {
   Default,  // what the framework profile does
   Unfused,

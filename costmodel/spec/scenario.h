@@ -31,6 +31,12 @@ struct Scenario {
   return recipe.lora_rank > 0 ? recipe.lora_rank : scenario.framework.adapter_rank;
 }
 
+/// Whose fused attention runs where scores are not stored.
+[[nodiscard]] constexpr AttentionLibrary attention_library(const Scenario& scenario) {
+  return scenario.recipe.attention == AttentionKernel::FlashAttention2 ? AttentionLibrary::FlashAttention2
+                                                                       : scenario.framework.attention_library;
+}
+
 /// True when the loss is one kernel over the logits (or over chunks of them).
 [[nodiscard]] constexpr bool fuses_cross_entropy(const Scenario& scenario) {
   const CrossEntropy wanted = scenario.recipe.cross_entropy;

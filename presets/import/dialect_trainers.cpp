@@ -252,7 +252,10 @@ void read_plugins(V v, R r) {
 constexpr ForeignSetting kAxolotlMore[] = {
     {"max_packed_sequence_len", read_length},
     {"load_in_8bit", read_flag<&TrainerReading::eight_bits>},
-    {"flash_attention", nullptr},
+    {"flash_attention",
+     [](V v, R r) {
+       if (v.boolean()) r.plan.recipe.attention = costmodel::AttentionKernel::FlashAttention2;
+     }},
     {"sdp_attention", nullptr},
     {"xformers_attention", nullptr},
     {"flex_attention", nullptr},

@@ -31,6 +31,7 @@ inline constexpr Named<costmodel::Optimizer> kOptimizerNames[] = {
 };
 inline constexpr Named<costmodel::AttentionKernel> kAttentionNames[] = {
     {"flash", costmodel::AttentionKernel::Flash},
+    {"flash-attention-2", costmodel::AttentionKernel::FlashAttention2},
     {"fused-softmax", costmodel::AttentionKernel::FusedSoftmax},
     {"unfused", costmodel::AttentionKernel::Unfused},
 };

@@ -301,10 +301,14 @@ constexpr FrameworkWord<costmodel::AttentionKernel> kBackends[] = {
     {costmodel::AttentionKernel::Unfused, "unfused"},
     {costmodel::AttentionKernel::FusedSoftmax, "local"},
     {costmodel::AttentionKernel::Flash, "auto"}};
+/// Its FlashAttention is the newest that is installed.
+costmodel::AttentionKernel backend_of(S s) {
+  return stores_scores(s.recipe.attention) ? s.recipe.attention : costmodel::AttentionKernel::Flash;
+}
 JsonValue backend_number(S s) {
   std::int64_t number = 1;
   for (const auto& row : kBackends) {
-    if (row.value == s.recipe.attention) return JsonArray{JsonValue{number}};
+    if (row.value == backend_of(s)) return JsonArray{JsonValue{number}};
     ++number;
   }
   return {};

@@ -175,9 +175,13 @@ constexpr Gap kGaps[] = {
        other.graphs = costmodel::CudaGraphs::Default;
        other.reduction = costmodel::GradientReduction::Default;
        if (runs_in_deepspeed(s)) other.data_overlap.reset();  // overlap_comm
+       other.compiled.reset();
        return other != costmodel::Execution{};
      },
-     "what runs beside what, compilation and the dispatcher of tokens: the names differ by release"},
+     "what runs beside what and the dispatcher of tokens: the names differ by release"},
+    {kMegatron | kNanotron | kDeepSpeed | kMaxText,
+     [](S s) { return s.recipe.execution.compiled.has_value(); },
+     "compilation: the training loop says so, no setting"},
     {kAll, [](S s) { return s.recipe.execution.reduction > costmodel::GradientReduction::Every; },
      "gradients that wait for the last micro-batch: the training loop says so, no setting"},
     {kTrainers,
@@ -419,8 +423,18 @@ constexpr Gap kGaps[] = {
     {kNanotron | kTorchtitan | kDeepSpeed, [](S s) { return s.recipe.dropout > 0; },
      "dropout: it stands in the model's program"},
     {kNanotron | kTorchtitan | kDeepSpeed,
-     [](S s) { return s.recipe.attention != costmodel::AttentionKernel::Flash; },
+     [](S s) { return stores_scores(s.recipe.attention); },
      "attention that stores its scores: it stands in the model's program"},
+    {kNanotron | kTorchtitan | kDeepSpeed,
+     [](S s) {
+       return s.recipe.attention == costmodel::AttentionKernel::FlashAttention2 &&
+              s.framework.attention_library != costmodel::AttentionLibrary::FlashAttention2;
+     },
+     "FlashAttention-2: it stands in the model's program"},
+    {kCore, [](S s) { return s.recipe.attention == costmodel::AttentionKernel::FlashAttention2; },
+     "FlashAttention-2: the backend \"flash\" takes the newest that is installed"},
+    {kMaxText, [](S s) { return s.recipe.attention == costmodel::AttentionKernel::FlashAttention2; },
+     "FlashAttention-2: MaxText runs cuDNN's kernels"},
     {kMegatron, [](S s) { return s.recipe.attention == costmodel::AttentionKernel::FusedSoftmax; },
      "one kernel of softmax over stored scores: --transformer-impl local --attention-backend local"},
     {kNanotron | kTorchtitan | kDeepSpeed,

@@ -2,6 +2,7 @@
 #include <optional>
 #include <string>
 
+#include "costmodel/memory/saved_rule.h"
 #include "costmodel/spec/stage_plan.h"
 #include "presets/launch/launch_fields.h"
 #include "presets/launch/launch_readers.h"
@@ -223,7 +224,7 @@ constexpr LaunchField kLayoutSettings[] = {
     {[](S s) { return when(s.recipe.execution.expert_overlap.value_or(false) && can_overlap_experts(s)); },
      {"--overlap-moe-expert-parallel-comm", kNone, kNone, kNone, "model.overlap_moe_expert_parallel_comm"},
      read_execution<&costmodel::Execution::expert_overlap>},
-    {[](S s) { return when(s.recipe.execution.compiled.value_or(false)); },
+    {[](S s) { return when(costmodel::compiles_layers(s)); },
      {kNone, kNone, "compile.enable"},
      read_execution<&costmodel::Execution::compiled>},
     {[](S s) -> JsonValue { return s.layout.dp / torch_shard(s); },

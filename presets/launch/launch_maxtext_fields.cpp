@@ -80,6 +80,7 @@ JsonValue remat_policy(S s) {
 
 constexpr FrameworkWord<costmodel::AttentionKernel> kMaxTextAttention[] = {
     {costmodel::AttentionKernel::Flash, "cudnn_flash_te"},
+    {costmodel::AttentionKernel::FlashAttention2, "cudnn_flash_te"},
     {costmodel::AttentionKernel::Flash, "flash"},
     {costmodel::AttentionKernel::Flash, "autoselected"},
     {costmodel::AttentionKernel::Unfused, "dot_product"}};

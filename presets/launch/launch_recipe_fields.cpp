@@ -455,9 +455,7 @@ constexpr LaunchField kRecipeSettings[] = {
     {[](S s) { return only_if(mode(s) == RecomputeMode::SelectiveOperators, "op"); },
      {kNone, kNone, "activation_checkpoint.selective_ac_option"},
      [](V v, R r) { r.method = text_in(v); }},
-    {[](S s) -> JsonValue {
-       return s.recipe.attention == costmodel::AttentionKernel::Flash ? "flash" : "unfused";
-     },
+    {[](S s) -> JsonValue { return stores_scores(s.recipe.attention) ? "unfused" : "flash"; },
      {"--attention-backend"},
      [](V v, R r) {
        using costmodel::AttentionKernel;

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <string>
 
+#include "costmodel/memory/saved_rule.h"
 #include "costmodel/parameters/adapters.h"
 #include "presets/launch/launch_fields.h"
 #include "presets/launch/launch_readers.h"
@@ -149,21 +150,28 @@ void read_activation_offload(V v, R r) {
 }
 
 constexpr FrameworkWord<costmodel::AttentionKernel> kAttentions[] = {
-    {costmodel::AttentionKernel::Flash, "flash_attention_2"},
+    {costmodel::AttentionKernel::Flash, "sdpa"},
+    {costmodel::AttentionKernel::FlashAttention2, "flash_attention_2"},
+    {costmodel::AttentionKernel::FlashAttention2, "kernels-community/flash-attn2"},
     {costmodel::AttentionKernel::Flash, "flash_attention_3"},
-    {costmodel::AttentionKernel::Flash, "kernels-community/flash-attn2"},
     {costmodel::AttentionKernel::Flash, "kernels-community/flash-attn3"},
     {costmodel::AttentionKernel::Flash, "kernels-community/vllm-flash-attn3"},
-    {costmodel::AttentionKernel::Flash, "sdpa"},
     {costmodel::AttentionKernel::Flash, "xformers"},
     {costmodel::AttentionKernel::Flash, "flex_attention"},
     {costmodel::AttentionKernel::Unfused, "eager"}};
 constexpr FrameworkWord<costmodel::AttentionKernel> kFactoryAttentions[] = {
-    {costmodel::AttentionKernel::Flash, "fa2"},
-    {costmodel::AttentionKernel::Flash, "fa3"},
     {costmodel::AttentionKernel::Flash, "sdpa"},
+    {costmodel::AttentionKernel::FlashAttention2, "fa2"},
+    {costmodel::AttentionKernel::Flash, "fa3"},
     {costmodel::AttentionKernel::Flash, "auto"},
     {costmodel::AttentionKernel::Unfused, "disabled"}};
+/// The kernel that the plan is priced with, by name: "sdpa" leaves the choice to PyTorch, as profiles of the
+/// Trainer's layers have it.
+costmodel::AttentionKernel named_kernel(S s) {
+  const bool second = !stores_scores(s.recipe.attention) &&
+                      attention_library(s) == costmodel::AttentionLibrary::FlashAttention2;
+  return second ? costmodel::AttentionKernel::FlashAttention2 : s.recipe.attention;
+}
 
 bool chunks_loss(S s) {
   return s.recipe.cross_entropy == costmodel::CrossEntropy::Chunked;
@@ -304,17 +312,16 @@ constexpr LaunchField kTrainerSettings[] = {
      trainers("optim", kNone, "optim"), read_optimizer},
     {[](S s) { return leaves_optimizer_to_deepspeed(s) ? JsonValue{} : axolotl_optimizer(s); },
      trainers(kNone, "optimizer", kNone), read_optimizer},
-    {[](S s) { return word_of(kAttentions, s.recipe.attention); },
+    {[](S s) { return word_of(kAttentions, named_kernel(s)); },
      trainers("attn_implementation", "attn_implementation", kNone),
      [](V v, R r) { r.plan.recipe.attention = meaning_of(kAttentions, v); }},
-    {[](S s) { return word_of(kFactoryAttentions, s.recipe.attention); },
-     trainers(kNone, kNone, "flash_attn"),
+    {[](S s) { return word_of(kFactoryAttentions, named_kernel(s)); }, trainers(kNone, kNone, "flash_attn"),
      [](V v, R r) { r.plan.recipe.attention = meaning_of(kFactoryAttentions, v); }},
     {[](S s) { return when(chunks_loss(s)); }, trainers(kNone, kNone, "enable_liger_kernel"),
      read_chunked_loss},
     {[](S s) { return when(chunks_loss(s)); }, trainers(kNone, "chunked_cross_entropy", kNone),
      read_chunked_loss},
-    {[](S s) { return when(s.recipe.execution.compiled.value_or(false)); }, all_trainers("torch_compile"),
+    {[](S s) { return when(costmodel::compiles_layers(s)); }, all_trainers("torch_compile"),
      [](V v, R r) {
        if (v.json() != JsonValue{"auto"} && v.boolean()) r.plan.recipe.execution.compiled = true;
      }},

@@ -335,7 +335,7 @@ constexpr RecipeRow kRecipeRows[] = {
      "--attention",
      word<kAttentionNames, &Recipe::attention>(),
      {.value = "KERNEL",
-      .help = "{}. Default: flash",
+      .help = "{} (flash: by the framework's library). Default: flash",
       .words = names_of<kAttentionNames>,
       .editor = FieldEditor::Choice,
       .advanced = false,
@@ -344,7 +344,8 @@ constexpr RecipeRow kRecipeRows[] = {
       .formula = "T2",
       .tip = window_text(
           "Field",
-          "flash: scores are never stored; fused-softmax and unfused keep them for the backward pass.")}},
+          "flash: scores are never stored, by the framework's library; flash-attention-2: by that one; "
+          "fused-softmax and unfused keep them for the backward pass.")}},
     {"cross_entropy",
      "--cross-entropy",
      word<kCrossEntropyNames, &Recipe::cross_entropy>(),

@@ -60,9 +60,11 @@ std::optional<DType> dtype_of(const std::string& word) {
 /// until Transformer Engine, which came with Hopper, on the sequences of up to 2,048 tokens that kernel was
 /// made for (megatron/fused_kernels, first version); everything else has run flash by default since 2023.
 AttentionKernel attention_of(const TruthRow& row) {
-  static constexpr Named<AttentionKernel> kernels[] = {{"flash", AttentionKernel::Flash},
-                                                       {"fused-softmax", AttentionKernel::FusedSoftmax},
-                                                       {"unfused", AttentionKernel::Unfused}};
+  static constexpr Named<AttentionKernel> kernels[] = {
+      {"flash", AttentionKernel::Flash},
+      {"flash-attention-2", AttentionKernel::FlashAttention2},
+      {"fused-softmax", AttentionKernel::FusedSoftmax},
+      {"unfused", AttentionKernel::Unfused}};
   // Sources on GPT say so of all scores that are stored; Megatron's own kernel is fused
   // (masked_softmax_fusion).
   if (row.attention == "unfused" && row.arch == "gpt") return AttentionKernel::FusedSoftmax;

@@ -19,7 +19,7 @@ class EstimateWords(TypedDict, total=False):
     optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb. Default: adamw
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
-    attention: Optional[Word]  # flash, fused-softmax, unfused. Default: flash
+    attention: Optional[Word]  # flash, flash-attention-2, fused-softmax, unfused (flash: by the framework's library). Default: flash
     cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
     fused_norm: Optional[Word]  # The norm is one kernel instead of a row of tensor operations: false, true. Default: true
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
@@ -84,7 +84,7 @@ class SimulateWords(TypedDict, total=False):
     optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb. Default: adamw
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
-    attention: Optional[Word]  # flash, fused-softmax, unfused. Default: flash
+    attention: Optional[Word]  # flash, flash-attention-2, fused-softmax, unfused (flash: by the framework's library). Default: flash
     cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
     fused_norm: Optional[Word]  # The norm is one kernel instead of a row of tensor operations: false, true. Default: true
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
@@ -147,7 +147,7 @@ class SearchWords(TypedDict, total=False):
     moments_dtype: Optional[Word]  # Type in which AdamW's moments are kept: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb. Default: adamw
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
-    attention: Optional[Word]  # flash, fused-softmax, unfused. Default: flash
+    attention: Optional[Word]  # flash, flash-attention-2, fused-softmax, unfused (flash: by the framework's library). Default: flash
     cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
     fused_norm: Optional[Word]  # The norm is one kernel instead of a row of tensor operations: false, true. Default: true
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
@@ -244,7 +244,7 @@ class CompareWords(TypedDict, total=False):
     optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb. Default: adamw
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
-    attention: Optional[Word]  # flash, fused-softmax, unfused. Default: flash
+    attention: Optional[Word]  # flash, flash-attention-2, fused-softmax, unfused (flash: by the framework's library). Default: flash
     cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
     fused_norm: Optional[Word]  # The norm is one kernel instead of a row of tensor operations: false, true. Default: true
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
@@ -306,7 +306,7 @@ class ImportWords(TypedDict, total=False):
     optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb. Default: adamw
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
-    attention: Optional[Word]  # flash, fused-softmax, unfused. Default: flash
+    attention: Optional[Word]  # flash, flash-attention-2, fused-softmax, unfused (flash: by the framework's library). Default: flash
     cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
     fused_norm: Optional[Word]  # The norm is one kernel instead of a row of tensor operations: false, true. Default: true
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0

@@ -780,10 +780,6 @@
         <translation>Attention</translation>
     </message>
     <message>
-        <source>flash: scores are never stored; fused-softmax and unfused keep them for the backward pass.</source>
-        <translation>flash: Scores werden nie gespeichert; fused-softmax und unfused behalten sie für den Rückwärtslauf.</translation>
-    </message>
-    <message>
         <source>Cross-entropy</source>
         <translation>Kreuzentropie</translation>
     </message>
@@ -1210,6 +1206,10 @@
     <message>
         <source>ZeRO-3: parameters of a rank&apos;s shard that are updated at a time (sub_group_size).</source>
         <translation>ZeRO-3: Parameter aus dem Teil eines Rangs, die auf einmal aktualisiert werden (sub_group_size).</translation>
+    </message>
+    <message>
+        <source>flash: scores are never stored, by the framework&apos;s library; flash-attention-2: by that one; fused-softmax and unfused keep them for the backward pass.</source>
+        <translation>flash: Scores werden nie gespeichert, mit der Bibliothek des Frameworks; flash-attention-2: mit dieser; fused-softmax und unfused behalten sie für den Rückwärtslauf.</translation>
     </message>
 </context>
 <context>

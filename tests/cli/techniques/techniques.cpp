@@ -82,6 +82,7 @@ constexpr Title kTitles[] = {
     {"recompute modules=shared_experts", "recomputation by module: shared experts"},
     {"recompute modules=act", "recomputation by module: activation"},
     {"attention flash", "attention that stores no scores"},
+    {"attention flash-attention-2", "… by FlashAttention-2"},
     {"attention fused-softmax", "stored scores, fused softmax"},
     {"attention unfused", "stored scores, every step a kernel"},
     {"cross_entropy unfused", "cross entropy, logits kept"},

@@ -141,7 +141,7 @@ void OperationBuilder::leave_tensor_parallel(std::string_view name) {
 
 void OperationBuilder::attention(bool windowed) {
   in_modules(kRecomputeCoreAttention);
-  sc_.recipe.attention == AttentionKernel::Flash ? flash(windowed) : stored_scores();
+  stores_scores(sc_.recipe.attention) ? stored_scores() : flash(windowed);
   in_modules(0);
 }
 
@@ -251,7 +251,7 @@ void OperationBuilder::flash(bool windowed) {
            .dropout = sc_.recipe.dropout > 0,
            .pairs = (windowed ? d_.windowed_pairs : d_.attention_pairs) / share,
            .unmasked = windowed ? 0 : 1 - 1 / share,  // of a ring's pieces the own one is causal
-           .library = sc_.framework.attention_library};
+           .library = attention_library(sc_)};
   op.flops = Flops{2.0 * share * shape.pairs * static_cast<double>(shape.heads * shape.batch) *
                    static_cast<double>(shape.head_dim + shape.v_head_dim)};
   op.rerun = reruns(1);

@@ -40,7 +40,7 @@ bool latent(const Ctx& c) {
   return c.model.attention.kind == AttentionKind::Latent;
 }
 bool stores_scores(const Ctx& c) {
-  return c.recipe.attention != AttentionKernel::Flash;
+  return stores_scores(c.recipe.attention);
 }
 bool drops_out(const Ctx& c) {
   return c.recipe.dropout > 0;

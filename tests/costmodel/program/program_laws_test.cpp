@@ -112,7 +112,7 @@ double forgotten(const Scenario& sc) {
   const bool with_values = a.qk_norm && sc.framework.explicit_step;
   const double values = with_values ? static_cast<double>(d.tokens * d.v) : 0;
   // What attention made is kept cast for the matrix behind it, and as it is for a fused kernel alone.
-  const bool fused = sc.recipe.attention == AttentionKernel::Flash;
+  const bool fused = !stores_scores(sc.recipe.attention);
   const double per_element =
       fused && sc.framework.keeps_original_inputs ? 0 : sc.framework.quantized_input_bytes - (fused ? 0 : 2);
   const double cast =

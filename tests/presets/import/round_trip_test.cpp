@@ -4,6 +4,7 @@
 #include <random>
 #include <set>
 
+#include "costmodel/memory/saved_rule.h"
 #include "costmodel/spec/rules.h"
 #include "costmodel/spec/stage_plan.h"
 #include "presets/catalog/catalog.h"
@@ -72,7 +73,11 @@ Question random_fine_tuning(std::mt19937& random, const LaunchFormat& format) {
     recipe.offload = one_of<std::uint8_t>(
         random,
         {costmodel::kOffloadOptimizer, costmodel::kOffloadParameters, costmodel::kOffloadActivations});
-  if (random() % 4 == 0) recipe.attention = costmodel::AttentionKernel::Unfused;
+  using costmodel::AttentionKernel;
+  recipe.attention =
+      one_of<AttentionKernel>(random, {AttentionKernel::Flash, AttentionKernel::Flash,
+                                       AttentionKernel::FlashAttention2, AttentionKernel::Unfused});
+  if (random() % 4 == 0) recipe.execution.compiled = random() % 2 == 0;
   using costmodel::CrossEntropy;
   if (format.launcher == Launcher::Trl || random() % 4 == 0) recipe.cross_entropy = CrossEntropy::Chunked;
   if (random() % 4 == 0) recipe.tokens = recipe.sequence * recipe.global_batch * 1000;
@@ -217,6 +222,10 @@ Scenario normal(Scenario s) {
   if (s.layout.dp * s.layout.cp == 1) s.layout.sharding = {};
   if (s.layout.shard_ranks() == s.layout.dp * s.layout.cp) s.layout.sharding.group = 0;
   if (s.layout.cp == 1) s.layout.context = costmodel::ContextKind::Ring;
+  s.recipe.execution.compiled = costmodel::compiles_layers(s);
+  if (!stores_scores(s.recipe.attention) &&
+      attention_library(s) == costmodel::AttentionLibrary::FlashAttention2)
+    s.recipe.attention = costmodel::AttentionKernel::FlashAttention2;
   return s;
 }
 

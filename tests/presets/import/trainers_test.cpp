@@ -399,6 +399,33 @@ TEST(accelerate, compiles_with_the_backend_that_it_names) {
   EXPECT_EQ(compiled("'NO'"), std::nullopt);
 }
 
+TEST(trainer, flash_attention_2_is_told_from_what_pytorch_chooses) {
+  using costmodel::AttentionKernel;
+  struct Case {
+    const char *file, *setting;
+    AttentionKernel expected;
+  };
+  const std::string axolotl =
+      "base_model: meta-llama/Llama-3.1-8B\nsequence_len: 4096\nmicro_batch_size: 1\n";
+  const std::string factory =
+      "model_name_or_path: meta-llama/Llama-3.1-8B\nstage: sft\nfinetuning_type: full\n";
+  for (const Case& c :
+       {Case{"axolotl", "", AttentionKernel::Flash},
+        {"axolotl", "attn_implementation: flash_attention_2", AttentionKernel::FlashAttention2},
+        {"axolotl", "flash_attention: true", AttentionKernel::FlashAttention2},
+        {"axolotl", "flash_attention: false", AttentionKernel::Flash},
+        {"axolotl", "attn_implementation: flash_attention_3", AttentionKernel::Flash},
+        {"axolotl", "attn_implementation: sdpa", AttentionKernel::Flash},
+        {"axolotl", "attn_implementation: eager", AttentionKernel::Unfused},
+        {"llamafactory", "flash_attn: fa2", AttentionKernel::FlashAttention2},
+        {"llamafactory", "flash_attn: auto", AttentionKernel::Flash},
+        {"llamafactory", "flash_attn: sdpa", AttentionKernel::Flash}}) {
+    const std::string& text = std::string{c.file} == "axolotl" ? axolotl : factory;
+    const ImportedPlan plan = imported("run.yaml", text + c.setting + "\n");
+    EXPECT_EQ(plan.request.recipe.attention, c.expected) << c.file << ' ' << c.setting;
+  }
+}
+
 TEST(trl, computes_other_losses_from_all_logits_unless_a_kernel_chunks_them) {
   const std::string text = "model_name_or_path: Qwen/Qwen3-8B\nmax_length: 2048\n";
   const auto loss = [&](const std::string& more) {

@@ -1,6 +1,7 @@
 // Plans in the words of the frameworks: what was asked is read back from what was written.
 #include "presets/launch/launch_config.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -121,6 +122,38 @@ TEST(launch_config, names_what_the_framework_cannot_say) {
     if (is_trainer(format.launcher)) s.recipe.optimizer = costmodel::Optimizer::Lamb;
     EXPECT_THAT(launch_config(s, format).gaps, Contains(HasSubstr("the optimizer has no name")))
         << format.name;
+  }
+}
+
+/// Profiles were measured with one kernel of attention or another, some with compiled layers: a trainer that
+/// is told nothing chooses for itself.
+TEST(launch_config, trainers_are_told_the_attention_and_the_compilation_that_a_plan_is_priced_with) {
+  struct Row {
+    const char *profile, *layout, *attention, *factory;
+    bool compiles;
+  };
+  for (const Row& row : {Row{"hf-eager", "zero0", "sdpa", "sdpa", false},
+                         {"hf-fsdp2", "zero3", "sdpa", "sdpa", false},
+                         {"fsdp1", "zero3", "flash_attention_2", "fa2", false},
+                         {"fsdp2", "zero3", "flash_attention_2", "fa2", true},
+                         {"deepspeed", "zero3", "flash_attention_2", "fa2", true}}) {
+    Scenario s = scenario("llama-3.1-8b", "8xH100", row.layout, row.profile);
+    s.recipe.fine_tune = costmodel::FineTune::Full;
+    const auto says = [&](const char* trainer, const std::string& line) {
+      return config(s, trainer).text.find(line) != std::string::npos;
+    };
+    for (const char* trainer : {"trl", "axolotl", "llamafactory"}) {
+      const bool factory = std::string_view{trainer} == "llamafactory";
+      EXPECT_TRUE(says(trainer, factory ? fmt::format("\nflash_attn: \"{}\"", row.factory)
+                                        : fmt::format("\nattn_implementation: \"{}\"", row.attention)))
+          << config(s, trainer).text;
+      EXPECT_EQ(says(trainer, "\ntorch_compile: true"), row.compiles) << config(s, trainer).text;
+    }
+    s.recipe.execution.compiled = !row.compiles;
+    EXPECT_EQ(says("trl", "\ntorch_compile: true"), !row.compiles);
+    EXPECT_THAT(config(s, "trl").gaps, Not(Contains(HasSubstr("compilation")))) << "it is said";
+    s.recipe.attention = costmodel::AttentionKernel::FlashAttention2;
+    EXPECT_TRUE(says("trl", "\nattn_implementation: \"flash_attention_2\""));
   }
 }
 

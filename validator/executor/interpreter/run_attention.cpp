@@ -42,7 +42,7 @@ KeyValue part_of(const Rank& rank, const View& all, int other) {
 }
 
 bool stores_scores(const Rank& rank) {
-  return rank.scenario.recipe.attention != costmodel::AttentionKernel::Flash;
+  return costmodel::stores_scores(rank.scenario.recipe.attention);
 }
 
 bool is_ring(const Rank& rank) {

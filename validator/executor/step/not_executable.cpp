@@ -26,7 +26,7 @@ bool shares_sequence(const Scenario& s) {
 }
 
 bool stores_scores(const Scenario& s) {
-  return s.recipe.attention != costmodel::AttentionKernel::Flash;
+  return costmodel::stores_scores(s.recipe.attention);
 }
 
 bool reduces_in_4_bits(const Scenario& s) {
@@ -241,6 +241,10 @@ constexpr std::array kMissing{
         "which are not kept",
         "use flash attention, cp=1 or context=alltoall",
         [](const Scenario& s) { return shares_sequence(s) && stores_scores(s); }},
+    Missing{
+        "executor-attention-kernel", "attention is the executor's own kernel, or cuDNN's",
+        "use flash attention",
+        [](const Scenario& s) { return s.recipe.attention == costmodel::AttentionKernel::FlashAttention2; }},
     Missing{"executor-attention-kernel",
             "sinks beside stored scores are not executed: what they take of a row is not kept",
             "use flash attention",
