@@ -237,7 +237,7 @@ bool batch_divides(const Scenario& sc, Reason* why) {
 /// Largest tensor of a micro-batch in elements: hidden states, MLP, logits, or scores where they are stored.
 double largest_tensor(const Scenario& sc) {
   const ModelSpec& m = sc.model;
-  const bool stored = sc.recipe.attention != AttentionKernel::Flash;
+  const bool stored = stores_scores(sc.recipe.attention);
   const std::int64_t scores = stored ? m.attention.heads * sc.recipe.sequence : 0;
   const std::int64_t width = std::max(
       {m.hidden, 2 * m.mlp.ffn, m.vocab, scores, 2 * m.moe.expert_ffn * m.moe.top_k, m.hidden * m.moe.top_k,
@@ -430,6 +430,23 @@ bool stages_pair_up(const Scenario& sc, Reason* why) {
   });
 }
 
+constexpr std::pair<Precision, std::string_view> kPrecisions[] = {
+    {Precision::Fp32, "fp32"},   {Precision::Tf32, "tf32"},  {Precision::Fp16, "fp16"},
+    {Precision::Bf16, "bf16"},   {Precision::Fp8, "fp8"},    {Precision::Fp8Block, "fp8-block"},
+    {Precision::Mxfp8, "mxfp8"}, {Precision::Nvfp4, "nvfp4"}};
+
+/// "t4 has no units for bf16, only for fp32 and fp16".
+std::string missing_precision(Precision asked, const GpuSpec& gpu) {
+  std::vector<std::string_view> words;
+  std::string_view name;
+  for (const auto& [precision, word] : kPrecisions) {
+    if (precision == asked) name = word;
+    if (gpu.peak_of(precision).value() > 0) words.push_back(word);
+  }
+  return fmt::format("{} has no units for {}, {}{}", gpu.name, name,
+                     words.empty() ? "nor for any precision" : "only for ", fmt::join(words, " and "));
+}
+
 /// Which of the precisions that any recipe can take the GPU has units for.
 std::string advice_on_precision(const GpuSpec& gpu) {
   constexpr std::pair<Precision, std::string_view> kUsual[] = {
@@ -445,7 +462,7 @@ std::string advice_on_precision(const GpuSpec& gpu) {
 bool gpu_has_the_precision(const Scenario& sc, Reason* why) {
   if (sc.cluster.gpu.peak_of(sc.recipe.precision).value() > 0) return true;
   return fails(why, [&] {
-    return Reason{fmt::format("{} has no units for this GEMM precision", sc.cluster.gpu.name),
+    return Reason{missing_precision(sc.recipe.precision, sc.cluster.gpu),
                   advice_on_precision(sc.cluster.gpu)};
   });
 }
@@ -480,12 +497,26 @@ std::string words_of_types(std::uint16_t types) {
   return fmt::format("{}", fmt::join(words, " or "));
 }
 
-/// 16 bits of another kind than the computation's: autograd makes none, and no framework casts to them.
-/// Hexaplan's own step computes whatever it is told.
-bool is_foreign(DType gradients, const Scenario& sc) {
+/// 16 bits of another kind than the computation's: autograd makes no such gradients, and no framework casts
+/// to them. Hexaplan's own step computes whatever it is told.
+bool is_foreign(DType type, const Scenario& sc) {
   const DType computed = activation_dtype(sc.recipe.precision);
-  return bits_per_element(gradients) == 16 && bits_per_element(computed) == 16 && gradients != computed &&
+  return bits_per_element(type) == 16 && bits_per_element(computed) == 16 && type != computed &&
          !sc.framework.explicit_step;
+}
+
+/// Frameworks cast a model to the type that they compute in (deepspeedai/DeepSpeed@edaa722
+/// deepspeed/runtime/engine.py _configure_distributed_model; NVIDIA/Megatron-LM
+/// megatron/training/arguments.py params_dtype), or keep it in fp32.
+bool parameters_have_a_type(const Scenario& sc, Reason* why) {
+  if (!sc.recipe.parameter_dtype || !is_foreign(*sc.recipe.parameter_dtype, sc)) return true;
+  return fails(why, [&] {
+    const bool half = sc.recipe.parameter_dtype == DType::Fp16;
+    return Reason{fmt::format("{0} computation reads {0} parameters, which nobody keeps in {1} for it",
+                              half ? "bf16" : "fp16", half ? "fp16" : "bf16"),
+                  half ? "use precision fp16, or parameters in bf16 or fp32"
+                       : "use precision bf16, or parameters in fp16 or fp32"};
+  });
 }
 
 /// NVIDIA/Megatron-LM@d98e8a6 megatron/core/distributed/distributed_data_parallel.py: buffers in fp32 or in
@@ -673,6 +704,7 @@ constexpr std::array kRules{
     Rule{"fills-the-cluster", RuleScope::Grid, &Layout::dp, fills_the_cluster},
     Rule{"gpu-has-the-precision", RuleScope::Grid, nullptr, gpu_has_the_precision},
     Rule{"states-can-be-trained", RuleScope::Grid, nullptr, states_can_be_trained},
+    Rule{"parameters-have-a-type", RuleScope::Grid, nullptr, parameters_have_a_type},
     Rule{"gradients-have-a-type", RuleScope::Grid, nullptr, gradients_have_a_type},
     Rule{"moments-have-a-type", RuleScope::Grid, nullptr, moments_have_a_type},
     Rule{"adapters-find-layers", RuleScope::Grid, nullptr, adapters_find_layers},

@@ -219,7 +219,7 @@ TEST(finetune, computes_in_fp16_where_the_gpu_has_no_bf16) {
   EXPECT_THAT(run.out, testing::AllOf(HasSubstr("fp16\n"), HasSubstr("--precision fp16")));
   const Finished said = run_hexaplan(question + " --precision bf16");
   EXPECT_EQ(said.exit_code, 3);
-  EXPECT_THAT(said.out, HasSubstr("t4 has no units for this GEMM precision; use fp16 or fp32"));
+  EXPECT_THAT(said.out, HasSubstr("t4 has no units for bf16, only for fp32 and fp16; use fp16 or fp32"));
 }
 
 TEST(finetune, says_what_offloading_takes_of_the_host) {

@@ -199,6 +199,16 @@ TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_
        },
        "DualPipe mirrors the model on pairs of stages, pp=1 is odd",
        "use an even pp such as 2, or dualpipev"},
+      {"parameters-have-a-type", [](Scenario& s) { s.recipe.parameter_dtype = DType::Fp16; },
+       "bf16 computation reads bf16 parameters, which nobody keeps in fp16 for it",
+       "use precision fp16, or parameters in bf16 or fp32"},
+      {"parameters-have-a-type",
+       [](Scenario& s) {
+         s.recipe.precision = Precision::Fp16;
+         s.recipe.parameter_dtype = DType::Bf16;
+       },
+       "fp16 computation reads fp16 parameters, which nobody keeps in bf16 for it",
+       "use precision bf16, or parameters in fp16 or fp32"},
       {"gradients-have-a-type", [](Scenario& s) { s.recipe.gradient_dtype = DType::Fp8; },
        "example does not accumulate gradients in that type",
        "use fp32 or bf16 or fp16, or leave the type to the framework"},
@@ -218,15 +228,16 @@ TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_
        "example offloads all of the optimizer's states under ZeRO-2, or none",
        "use zero3, or an offload-fraction of 1"},
       {"gpu-has-the-precision", [](Scenario& s) { s.cluster.gpu.peak.fill(FlopsPerSecond{}); },
-       "made-up has no units for this GEMM precision", "use another GPU: it has no rate of any precision"},
+       "made-up has no units for bf16, nor for any precision",
+       "use another GPU: it has no rate of any precision"},
       {"gpu-has-the-precision",
        [](Scenario& s) {
          s.recipe.precision = Precision::Bf16;
-         s.cluster.gpu.peak[static_cast<std::size_t>(Precision::Bf16)] = {};
+         s.cluster.gpu.peak.fill(FlopsPerSecond{});
          s.cluster.gpu.peak[static_cast<std::size_t>(Precision::Fp16)] = FlopsPerSecond{1e14};
          s.cluster.gpu.peak[static_cast<std::size_t>(Precision::Fp32)] = FlopsPerSecond{1e13};
        },
-       "made-up has no units for this GEMM precision", "use fp16 or fp32"},
+       "made-up has no units for bf16, only for fp32 and fp16", "use fp16 or fp32"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.rule);
