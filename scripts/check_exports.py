@@ -73,6 +73,8 @@ def random_fine_tuning(rng, models):
     if plan[plan.index("--fine-tune") + 1] != "full":
         plan += ["--lora-rank", rng.choice(("8", "16", "64")),
                  "--lora-targets", rng.choice(("all-linear", "attention", "qkv", "qv", "mlp"))]
+        if profile != "deepspeed" and rng.random() < 0.3:
+            plan += ["--dora", "true"]
     if rng.random() < 0.3:
         plan += ["--offload", rng.choice(("optimizer", "params", "activations"))]
     if rng.random() < 0.3:

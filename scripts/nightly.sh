@@ -6,7 +6,7 @@
 # random configurations of every model_type, and what PyTorch keeps of layers and steps where peft is there, too ($PYTHON,
 # default python3, with torch and transformers); what `import` reads of Python configurations against running them, where
 # $BRIDGE and $TORCHTITAN name checkouts of Megatron-Bridge and torchtitan; binary traces by Perfetto's own schema, where its
-# Python package is; whether the tests notice a wrong program (scripts/mutate.sh); the planner in
+# Python package is, and predicted snapshots by PyTorch's own tools; whether the tests notice a wrong program (scripts/mutate.sh); the planner in
 # a page against the command (web/test.sh); scripts/gpu.sh and cluster.sh on simulated GPUs; the Python module as
 # `pip install .` makes it; every test under ASan+UBSan; with --tsan ranks of threads under ThreadSanitizer as well; last,
 # what the tests of costmodel and planner cover. Uses build/release, build/web, build/mutants, build/asan and build/coverage.
@@ -72,6 +72,7 @@ else
   echo "transformers: not checked, $python has no torch and transformers" >&2
 fi
 cmake --build build/release --target hexaplan simulated_gpu
+if "$python" -c 'import torch' 2>/dev/null; then "$python" scripts/check_snapshot.py build/release/hexaplan; fi
 if [[ -d ${BRIDGE:-} ]]; then "$python" tests/golden/bridge_recipes.py "$BRIDGE" build/release/hexaplan; fi
 if [[ -d ${TORCHTITAN:-} ]]; then "$python" tests/golden/torchtitan_configs.py "$TORCHTITAN" build/release/hexaplan; fi
 tests/cli/cluster_script.sh scripts build/release "tp2 pp2" "tp2 sp dp2 zero1" "tp4" "dp4" "cp2 dp2" "pp4"

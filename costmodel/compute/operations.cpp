@@ -74,7 +74,9 @@ class Writer {
       case Price::MergeBlocks:
         return merge_blocks(step);
       case Price::ScaleColumns:
-        return adapter_traffic("adapter.scale", step, elements(step.payload));
+        return scale_columns(step);
+      case Price::RowNorms:
+        return measure_rows(step);
       case Price::Dequantise:
         return dequantise(step, static_cast<double>(of(step.weight.out) * of(step.weight.in)));
       case Price::Traffic:
@@ -110,6 +112,9 @@ class Writer {
   void adapters(const Step& step, const GemmShape& product);
   void adapter_product(std::string_view name, const Step& step, GemmShape shape, Pass pass, double kernels);
   void adapter_traffic(std::string_view name, const Step& step, double elements);
+  void scale_columns(const Step& step);
+  void measure_rows(const Step& step);
+  void dora(const Step& step, const GemmShape& product, double layers);
   void accumulate_gradient(double elements);
   void cast_weight(double elements);
   void autocast_weight(const Step& step, double elements);
@@ -226,6 +231,7 @@ void Writer::adapters(const Step& step, const GemmShape& product) {
   const auto kernels = static_cast<double>(count);
   adapter_casts(step, Elementwise::AdapterInput, inputs * kernels, kernels);
   adapter_casts(step, Elementwise::AdapterOutput, outputs, kernels);
+  if (learns_magnitudes(sc_.recipe)) dora(step, {m, n, k, experts}, kernels);
   if (forward) {
     adapter_product("adapter.down", step, {m, wide, k, experts}, Pass::Forward, kernels);
     adapter_product("adapter.up", step, {m, n, rank, experts}, Pass::Forward, kernels);
@@ -276,6 +282,65 @@ void Writer::adapter_traffic(std::string_view name, const Step& step, double ele
                   .rerun = step.rerun,
                   .bytes = Bytes{3 * elements * sizes_.activation_bytes},
                   .formula = "T12"});
+}
+
+/// DoRA's columns are divided by lengths, too.
+void Writer::scale_columns(const Step& step) {
+  const double times = step.weight.adapter == AdapterSide::Magnitude ? 2 : 1;
+  adapter_traffic("adapter.scale", step, times * elements(step.payload));
+}
+
+/// The executor copies the frozen matrix, adds B·A to it and reads its rows: in fp32, in place.
+/// [docs/formulas.md#T12]
+void Writer::measure_rows(const Step& step) {
+  const std::int64_t n = of(step.payload.width), k = of(step.weight.in);
+  adapter_product("adapter.row_norms", step, {n, k, of(Width::AdapterRank), 1}, Pass::Forward, 1);
+  out_.back().gemm.accumulate_bytes = bytes_per_element(DType::Fp32);
+  const double fp32 = 5 * bytes_per_element(DType::Fp32);  // written; scaled and normalised, read and written
+  out_.push_back({.name = "adapter.row_norms",
+                  .kind = OpKind::MemoryBound,
+                  .pass = step.pass,
+                  .rerun = step.rerun,
+                  .bytes = Bytes{static_cast<double>(n * k) * (sizes_.activation_bytes + fp32)},
+                  .kernels = 3,
+                  .formula = "T12"});
+}
+
+/// What DoRA adds to LoRA beside a frozen product: B·A and the lengths of the sum's rows, forward alone, and
+/// the scaling of columns, whose two operands both have gradients.
+void Writer::dora(const Step& step, const GemmShape& product, double layers) {
+  const auto experts = static_cast<double>(product.batch);
+  const auto outputs = static_cast<double>(product.n), inputs = static_cast<double>(product.k);
+  elementwise({.name = "adapter.magnitude",
+               .rule = Elementwise::DoraOutput,
+               .elements = static_cast<double>(product.m) * outputs * experts,
+               .pass = step.pass,
+               .rerun = step.rerun,
+               .tensors = layers});
+  if (step.pass != Pass::Forward) return;
+  const std::int64_t rank = std::max<std::int64_t>(1, std::llround(mean_rank_));
+  const double identity = sc_.framework.dora_identity_bytes;
+  if (identity > 0) {
+    out_.push_back({.name = "adapter.row_norms",
+                    .kind = OpKind::MemoryBound,
+                    .pass = step.pass,
+                    .rerun = step.rerun,
+                    .bytes = Bytes{identity * inputs * inputs * layers * experts},
+                    .kernels = 2 * layers,
+                    .formula = "T12"});
+    const std::int64_t wide = rank * static_cast<std::int64_t>(layers);
+    adapter_product("adapter.row_norms", step, {product.k, wide, product.k, product.batch}, Pass::Forward,
+                    layers);
+  }
+  adapter_product("adapter.row_norms", step, {product.n, product.k, rank, product.batch}, Pass::Forward,
+                  layers);
+  if (sc_.recipe.fine_tune == FineTune::Qlora) dequantise(step, outputs * inputs * experts);
+  elementwise({.name = "adapter.row_norms",
+               .rule = Elementwise::DoraWeight,
+               .elements = outputs * inputs * experts,
+               .pass = step.pass,
+               .rerun = step.rerun,
+               .tensors = layers});
 }
 
 /// A weight gradient made in a buffer of its own is added to the main one: read it, read and write the main

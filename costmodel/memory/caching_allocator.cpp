@@ -81,9 +81,11 @@ void CachingAllocator::insert(Block* block) {
   pool.free.insert(block);
 }
 
-void CachingAllocator::note_reserved(std::int64_t change) {
-  reserved_ += change;
+/// The first `size` bytes of the block are taken from the driver, or given back.
+void CachingAllocator::note(const Block& block, std::int64_t size, bool taken) {
+  reserved_ += taken ? size : -size;
   peak_reserved_ = std::max(peak_reserved_, reserved_);
+  if (observer_ != nullptr) observer_->changed({taken, block.expandable, block.address, size, block.stream});
 }
 
 std::optional<AllocationId> CachingAllocator::allocate(std::int64_t bytes, StreamNumber stream) {
@@ -154,7 +156,7 @@ CachingAllocator::Block* CachingAllocator::take_segment(Pool& pool, const Reques
   like.small = pool.small;
   Block* block = make(like, next_address_, request.segment_size);
   next_address_ += request.segment_size;
-  note_reserved(request.segment_size);
+  note(*block, request.segment_size, true);
   ++segments_;
   return block;
 }
@@ -211,6 +213,7 @@ bool CachingAllocator::map(Block* block, std::int64_t size) {
   const std::int64_t page = pool.small ? kSmallSegment : kLargeSegment;
   const std::int64_t mapped = ceil_div(size, page) * page;
   if (mapped > settings_.capacity - reserved_) return false;
+  note(*block, mapped, true);
   pool.unmapped.erase(block);
   block->mapped = true;
   if (mapped < block->size) {
@@ -226,7 +229,6 @@ bool CachingAllocator::map(Block* block, std::int64_t size) {
   merge(block, block->previous);
   merge(block, block->next);
   insert(block);
-  note_reserved(mapped);
   return true;
 }
 
@@ -285,6 +287,7 @@ void CachingAllocator::process_events() {
 }
 
 void CachingAllocator::return_to_pool(Block* block) {
+  if (observer_ != nullptr) observer_->returned(block->id);
   merge(block, block->previous);
   merge(block, block->next);
   insert(block);
@@ -316,7 +319,7 @@ bool CachingAllocator::merge(Block* into, Block* neighbour) {
 
 void CachingAllocator::release(Block* block) {
   pool_of(*block).free.erase(block);
-  note_reserved(-block->size);
+  note(*block, block->size, false);
   --segments_;
   forget(block);
 }
@@ -424,7 +427,7 @@ void CachingAllocator::unmap(Block* block) {
   block->address = begin;
   block->size = end - begin;
   block->mapped = false;
-  note_reserved(begin - end);
+  note(*block, block->size, false);
   merge(block, block->previous);
   merge(block, block->next);
   pool.unmapped.insert(block);
@@ -447,6 +450,30 @@ AllocatorUse CachingAllocator::use() const {
           .largest_free = bytes(largest),
           .segments = segments_,
           .retries = retries_};
+}
+
+std::vector<SegmentState> CachingAllocator::segments() const {
+  std::vector<SegmentState> segments;
+  const std::set<const Block*> unused(spare_.begin(), spare_.end());
+  for (const Block& first : blocks_) {
+    if (first.previous != nullptr || unused.contains(&first)) continue;
+    bool before = false;  // what lies before is held
+    for (const Block* block = &first; block != nullptr; block = block->next) {
+      if (block->mapped && !before)
+        segments.push_back({.address = block->address,
+                            .stream = block->stream,
+                            .small = block->small,
+                            .grows = block->expandable});
+      before = block->mapped;
+      if (!block->mapped) continue;
+      const bool pending = !block->allocated && block->events > 0;
+      segments.back().size += block->size;
+      segments.back().blocks.push_back({block->size, block->allocated, pending, block->id});
+    }
+  }
+  std::sort(segments.begin(), segments.end(),
+            [](const SegmentState& a, const SegmentState& b) { return a.address < b.address; });
+  return segments;
 }
 
 }  // namespace hexaplan::costmodel

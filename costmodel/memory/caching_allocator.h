@@ -41,6 +41,39 @@ struct AllocatorUse {
   [[nodiscard]] Bytes cached() const { return reserved - allocated; }
 };
 
+/// Memory that the driver gives, or takes back: a segment, or pages of one that grows.
+struct SegmentChange {
+  bool taken = true;  // from the driver
+  bool pages = false;
+  std::int64_t address = 0, size = 0;
+  StreamNumber stream = 0;
+};
+
+/// Memory that is held: a segment, or adjacent pages of one that grows.
+struct SegmentState {
+  struct Block {
+    std::int64_t size = 0;
+    bool allocated = false, pending = false;  // pending: freed, and waits for other streams
+    AllocationId id = 0;
+  };
+  std::int64_t address = 0, size = 0;
+  StreamNumber stream = 0;
+  bool small = false, grows = false;
+  std::vector<Block> blocks;  // side by side
+};
+
+/// Sees what the allocator does unasked.
+class AllocatorObserver {
+ public:
+  AllocatorObserver() = default;
+  AllocatorObserver(const AllocatorObserver&) = delete;
+  AllocatorObserver& operator=(const AllocatorObserver&) = delete;
+  virtual ~AllocatorObserver() = default;
+  virtual void changed(const SegmentChange& change) = 0;
+  /// A freed allocation serves others from now on.
+  virtual void returned(AllocationId id) = 0;
+};
+
 /// PyTorch's CUDA caching allocator as a state machine over sizes: no memory is touched. The same calls in
 /// the same order give the same reserved bytes as the allocator itself, apart from which of equally large
 /// free blocks is taken, which depends on addresses: here every new segment lies behind the ones before.
@@ -67,6 +100,13 @@ class CachingAllocator {
   void empty_cache();
 
   [[nodiscard]] AllocatorUse use() const;
+  /// Of a live allocation. Where the driver puts segments nobody knows: here each lies behind the ones
+  /// before.
+  [[nodiscard]] std::int64_t address_of(AllocationId id) const { return blocks_[id].address; }
+  /// By address.
+  [[nodiscard]] std::vector<SegmentState> segments() const;
+  /// `observer` lives as long as the allocator is used.
+  void observe(AllocatorObserver& observer) { observer_ = &observer; }
   /// Bytes that a request of `bytes` takes out of its block.
   [[nodiscard]] std::int64_t rounded(std::int64_t bytes) const;
 
@@ -126,9 +166,10 @@ class CachingAllocator {
   void return_to_pool(Block* block);
   bool merge(Block* into, Block* neighbour);
   void process_events();
-  void note_reserved(std::int64_t change);
+  void note(const Block& block, std::int64_t size, bool taken);
 
   AllocatorSettings settings_;
+  AllocatorObserver* observer_ = nullptr;
   std::array<Pool, 2> pools_;  // small, large
   std::deque<Block> blocks_;
   std::vector<Block*> spare_;

@@ -31,6 +31,7 @@ constexpr std::array<bool (*)(const Scenario&), kSavedCases> kCases{
     // A checkpoint of PyTorch breaks the graph at every layer: Llama-3.1-8B so took 674 ms compiled and 637
     // in eager mode (stas00/ml-engineering@7dd12b5 training/performance/benchmarks/torch-compile-bench.py).
     [](const Scenario& s) { return s.recipe.execution.compiled == true && !s.recipe.recompute.of_layers(); },
+    [](const Scenario& s) { return learns_magnitudes(s.recipe); },
 };
 
 bool is_all_of(const Scenario& sc, std::uint16_t cases) {

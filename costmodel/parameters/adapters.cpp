@@ -1,33 +1,44 @@
 #include "costmodel/parameters/adapters.h"
 
+#include <algorithm>
 #include <array>
 
 namespace hexaplan::costmodel {
 namespace {
 
 constexpr std::array kAdaptableLayers{
-    AdaptableLayer{Parameter::AttentionQueryWeight, 0, "attention.query.lora_a", "attention.query.lora_b"},
-    AdaptableLayer{Parameter::AttentionKeyValueWeight, 0, "attention.key.lora_a", "attention.key.lora_b"},
-    AdaptableLayer{Parameter::AttentionKeyValueWeight, 1, "attention.value.lora_a", "attention.value.lora_b"},
+    AdaptableLayer{Parameter::AttentionQueryWeight, 0, "attention.query.lora_a", "attention.query.lora_b",
+                   "attention.query.lora_m"},
+    AdaptableLayer{Parameter::AttentionKeyValueWeight, 0, "attention.key.lora_a", "attention.key.lora_b",
+                   "attention.key.lora_m"},
+    AdaptableLayer{Parameter::AttentionKeyValueWeight, 1, "attention.value.lora_a", "attention.value.lora_b",
+                   "attention.value.lora_m"},
     AdaptableLayer{Parameter::AttentionQueryDownWeight, 0, "attention.query_down.lora_a",
-                   "attention.query_down.lora_b"},
+                   "attention.query_down.lora_b", "attention.query_down.lora_m"},
     AdaptableLayer{Parameter::AttentionQueryUpWeight, 0, "attention.query_up.lora_a",
-                   "attention.query_up.lora_b"},
+                   "attention.query_up.lora_b", "attention.query_up.lora_m"},
     AdaptableLayer{Parameter::AttentionKeyValueDownWeight, 0, "attention.key_value_down.lora_a",
-                   "attention.key_value_down.lora_b"},
+                   "attention.key_value_down.lora_b", "attention.key_value_down.lora_m"},
     AdaptableLayer{Parameter::AttentionKeyValueUpWeight, 0, "attention.key_value_up.lora_a",
-                   "attention.key_value_up.lora_b"},
-    AdaptableLayer{Parameter::AttentionOutputWeight, 0, "attention.output.lora_a", "attention.output.lora_b"},
-    AdaptableLayer{Parameter::StateProjectionWeight, 0, "state.projection.lora_a", "state.projection.lora_b"},
-    AdaptableLayer{Parameter::StateGatesWeight, 0, "state.gates.lora_a", "state.gates.lora_b"},
-    AdaptableLayer{Parameter::StateOperandsWeight, 0, "state.operands.lora_a", "state.operands.lora_b"},
-    AdaptableLayer{Parameter::StateStepWeight, 0, "state.step.lora_a", "state.step.lora_b"},
-    AdaptableLayer{Parameter::StateGateWeight, 0, "state.gate.lora_a", "state.gate.lora_b"},
-    AdaptableLayer{Parameter::StateOutputWeight, 0, "state.output.lora_a", "state.output.lora_b"},
-    AdaptableLayer{Parameter::MlpGateUpWeight, 0, "mlp.gate.lora_a", "mlp.gate.lora_b"},
-    AdaptableLayer{Parameter::MlpGateUpWeight, 1, "mlp.up.lora_a", "mlp.up.lora_b"},
-    AdaptableLayer{Parameter::MlpUpWeight, 0, "mlp.up.lora_a", "mlp.up.lora_b"},
-    AdaptableLayer{Parameter::MlpDownWeight, 0, "mlp.down.lora_a", "mlp.down.lora_b"},
+                   "attention.key_value_up.lora_b", "attention.key_value_up.lora_m"},
+    AdaptableLayer{Parameter::AttentionOutputWeight, 0, "attention.output.lora_a", "attention.output.lora_b",
+                   "attention.output.lora_m"},
+    AdaptableLayer{Parameter::StateProjectionWeight, 0, "state.projection.lora_a", "state.projection.lora_b",
+                   "state.projection.lora_m"},
+    AdaptableLayer{Parameter::StateGatesWeight, 0, "state.gates.lora_a", "state.gates.lora_b",
+                   "state.gates.lora_m"},
+    AdaptableLayer{Parameter::StateOperandsWeight, 0, "state.operands.lora_a", "state.operands.lora_b",
+                   "state.operands.lora_m"},
+    AdaptableLayer{Parameter::StateStepWeight, 0, "state.step.lora_a", "state.step.lora_b",
+                   "state.step.lora_m"},
+    AdaptableLayer{Parameter::StateGateWeight, 0, "state.gate.lora_a", "state.gate.lora_b",
+                   "state.gate.lora_m"},
+    AdaptableLayer{Parameter::StateOutputWeight, 0, "state.output.lora_a", "state.output.lora_b",
+                   "state.output.lora_m"},
+    AdaptableLayer{Parameter::MlpGateUpWeight, 0, "mlp.gate.lora_a", "mlp.gate.lora_b", "mlp.gate.lora_m"},
+    AdaptableLayer{Parameter::MlpGateUpWeight, 1, "mlp.up.lora_a", "mlp.up.lora_b", "mlp.up.lora_m"},
+    AdaptableLayer{Parameter::MlpUpWeight, 0, "mlp.up.lora_a", "mlp.up.lora_b", "mlp.up.lora_m"},
+    AdaptableLayer{Parameter::MlpDownWeight, 0, "mlp.down.lora_a", "mlp.down.lora_b", "mlp.down.lora_m"},
 };
 
 constexpr std::array kScaledLayers{
@@ -64,6 +75,18 @@ ParameterTensor matrix_b(const AdaptableLayer& layer, const ParameterTensor& bes
           .adapter = true};
 }
 
+/// Beside a row-cut matrix every rank scales its part of the sum: gradients of magnitudes are parts, too.
+ParameterTensor magnitudes(const AdaptableLayer& layer, const ParameterTensor& beside,
+                           std::int64_t /*rank*/) {
+  const bool row_cut = beside.cut == Cut::Row;
+  return {.name = layer.m,
+          .rows = beside.rows / beside.parts,
+          .cut = row_cut ? Cut::Replicated : beside.cut,
+          .matrix = false,
+          .inside_region = beside.inside_region || row_cut,
+          .adapter = true};
+}
+
 ParameterTensor scales_of(const ScaledLayer& layer, const ParameterTensor& beside) {
   const bool inputs = beside.ia3 == Ia3Scale::Inputs;
   const Cut of_inputs = beside.cut == Cut::Row ? Cut::Column : Cut::Replicated;
@@ -74,7 +97,8 @@ ParameterTensor scales_of(const ScaledLayer& layer, const ParameterTensor& besid
           .adapter = true};
 }
 
-/// Calls `visit(matrix)` for every A, then every B, of what stands beside `tensor`; of IA³ for all scales.
+/// Calls `visit(matrix)` for every A, then every B, then all magnitudes of what stands beside `tensor`; of
+/// IA³ for all scales.
 template <class Visitor>
 void visit_adapters(const Scenario& sc, const ParameterTensor& tensor, const Visitor& visit) {
   if (sc.recipe.fine_tune == FineTune::Ia3) {
@@ -84,7 +108,8 @@ void visit_adapters(const Scenario& sc, const ParameterTensor& tensor, const Vis
     return;
   }
   const std::int64_t rank = adapter_rank(sc);
-  for (const auto make : {matrix_a, matrix_b}) {
+  for (const auto make : {matrix_a, matrix_b, magnitudes}) {
+    if (make == magnitudes && !learns_magnitudes(sc.recipe)) continue;
     for (const AdaptableLayer& layer : kAdaptableLayers) {
       if (is_adapted(sc, layer, tensor)) visit(make(layer, tensor, rank));
     }
@@ -110,22 +135,37 @@ std::span<const ScaledLayer> scaled_layers() {
 
 void append_adapter_parameters(const Scenario& sc, LayerClass kind, std::vector<ParameterTensor>& out) {
   if (!adapters_are_operations(sc)) return;
-  std::vector<ParameterTensor> base, down, up;
+  std::vector<ParameterTensor> base, down, up, lengths;
   append_layer_parameters(sc.model, kind, base);
   const auto flush = [&] {
     out.insert(out.end(), down.begin(), down.end());
     out.insert(out.end(), up.begin(), up.end());
+    out.insert(out.end(), lengths.begin(), lengths.end());
     down.clear();
     up.clear();
+    lengths.clear();
   };
   for (std::size_t i = 0; i < base.size(); ++i) {
     if (!base[i].matrix) continue;
-    visit_adapters(sc, base[i],
-                   [&](const ParameterTensor& t) { (t.name.ends_with("lora_a") ? down : up).push_back(t); });
+    visit_adapters(sc, base[i], [&](const ParameterTensor& t) {
+      (t.name.ends_with("lora_a") ? down : t.name.ends_with("lora_m") ? lengths : up).push_back(t);
+    });
     // One product makes queries, keys and values.
     if (i + 1 < base.size() && stand_together(base[i], base[i + 1])) continue;
     flush();
   }
+}
+
+std::optional<MeasuredRows> measured_rows(const ModelSpec& model, LayerClass kind, std::string_view name) {
+  std::vector<ParameterTensor> base;
+  append_layer_parameters(model, kind, base);
+  for (const AdaptableLayer& layer : kAdaptableLayers) {
+    if (layer.m != name) continue;
+    const auto matrix = std::ranges::find(base, name_of(layer.matrix), &ParameterTensor::name);
+    if (matrix == base.end()) continue;
+    return MeasuredRows{matrix->name, layer.part * (matrix->rows / matrix->parts), matrix->cols};
+  }
+  return std::nullopt;
 }
 
 double adapter_elements_on_rank(const Scenario& sc, const ParameterTensor& tensor) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@ struct AdaptableLayer {
   Parameter matrix;
   int part;
   std::string_view a, b;  // names of the matrices as parameters
+  std::string_view m;     // … of the magnitudes of its outputs (learns_magnitudes)
 };
 /// All of them, in the order in which a matrix holds them.
 [[nodiscard]] std::span<const AdaptableLayer> adaptable_layers();
@@ -127,10 +129,20 @@ struct PackedLayers {
 }
 
 /// Appends the adapters' matrices beside those of one layer of class `kind`: of every matrix first all A,
-/// then all B, so that those of one product are neighbours. Nothing where they are no operations. Beside a
-/// column-cut matrix A is whole and B is cut, beside a row-cut one A is cut and B is whole: both products are
-/// parts of the sum that the frozen ones are, and need no message. Of IA³ vectors, cut as what they scale.
+/// then all B, then all magnitudes, so that those of one product are neighbours. Nothing where they are no
+/// operations. Beside a column-cut matrix A is whole and B is cut, beside a row-cut one A is cut and B is
+/// whole: both products are parts of the sum that the frozen ones are, and need no message. Of IA³ vectors,
+/// cut as what they scale.
 void append_adapter_parameters(const Scenario& scenario, LayerClass kind, std::vector<ParameterTensor>& out);
+
+/// Rows of a frozen matrix whose lengths are what magnitudes begin with, as B begins with zeros.
+struct MeasuredRows {
+  std::string_view matrix;
+  std::int64_t first = 0, cols = 0;
+};
+/// Nothing where `name` is not that of the magnitudes beside a layer of the class.
+[[nodiscard]] std::optional<MeasuredRows> measured_rows(const ModelSpec& model, LayerClass kind,
+                                                        std::string_view name);
 
 /// Elements of the adapters beside `tensor` that one rank holds before ZeRO. Precondition:
 /// adapters_are_operations.

@@ -1,5 +1,6 @@
 #include "costmodel/parameters/trained_elements.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "costmodel/units/mutation.h"
@@ -7,12 +8,19 @@
 namespace hexaplan::costmodel {
 namespace {
 
-/// Inputs and outputs of the linear layers of a matrix that have adapters: what one rank of them adds.
-double adapted_sides(const Scenario& sc, const ParameterTensor& tensor) {
+/// Outputs of the linear layers of a matrix that have adapters.
+double adapted_outputs(const Scenario& sc, const ParameterTensor& tensor) {
   const auto adapted = static_cast<double>(adapted_parts(sc, tensor.name, tensor.parts));
-  const auto adapters = static_cast<double>(adapters_beside(sc, tensor.name, tensor.parts));
-  const double outputs = static_cast<double>(tensor.rows) * adapted / tensor.parts;
-  return (outputs + adapters * static_cast<double>(tensor.cols)) * static_cast<double>(tensor.count);
+  return static_cast<double>(tensor.rows * tensor.count) * adapted / tensor.parts;
+}
+/// Inputs and outputs of them: what one rank of the adapters adds.
+double adapted_sides(const Scenario& sc, const ParameterTensor& tensor) {
+  const std::int64_t adapters = adapters_beside(sc, tensor.name, tensor.parts);
+  return adapted_outputs(sc, tensor) + static_cast<double>(adapters * tensor.cols * tensor.count);
+}
+/// What they learn of them beside matrices of a rank.
+double learned_magnitudes(const Scenario& sc, const ParameterTensor& tensor) {
+  return learns_magnitudes(sc.recipe) ? adapted_outputs(sc, tensor) : 0;
 }
 
 /// Elements of those linear layers.
@@ -39,10 +47,11 @@ double TrainedElements::of(const ParameterTensor& tensor, double on_rank) const 
 
 /// Of the whole tensor. LoRA adds r·(inputs + outputs) to every linear layer (arXiv:2106.09685 §4.1), where
 /// q, k, v, gate and up are layers of their own (huggingface/peft target_modules "all-linear") unless the
-/// code that runs has packed them (packed_layers). IA³ scales
-/// keys, values and the second matrix's input (arXiv:2205.05638 §3.3; huggingface/peft
-/// src/peft/utils/constants.py TRANSFORMERS_MODELS_TO_IA3_TARGET_MODULES_MAPPING). A total that is given is
-/// spread over the layers' matrices by their size.
+/// code that runs has packed them (packed_layers). DoRA has a magnitude per output beside (arXiv:2402.09353
+/// §4.1; huggingface/peft src/peft/tuners/lora/dora.py). IA³ scales keys, values and the second matrix's
+/// input (arXiv:2205.05638 §3.3; huggingface/peft src/peft/utils/constants.py
+/// TRANSFORMERS_MODELS_TO_IA3_TARGET_MODULES_MAPPING). A total that is given is spread over the layers'
+/// matrices by their size.
 double TrainedElements::adapter(const ParameterTensor& tensor) const {
   const Recipe& recipe = sc_.recipe;
   if (recipe.trainable_parameters > 0) {
@@ -55,20 +64,27 @@ double TrainedElements::adapter(const ParameterTensor& tensor) const {
                                                                  : 0;
     return static_cast<double>(scaled * tensor.count);
   }
-  return static_cast<double>(adapter_rank(sc_)) * adapted_sides(sc_, tensor);
+  return static_cast<double>(adapter_rank(sc_)) * adapted_sides(sc_, tensor) +
+         learned_magnitudes(sc_, tensor);
 }
 
 double mean_adapter_rank(const Scenario& sc) {
   const Recipe& recipe = sc.recipe;
   if (recipe.trainable_parameters <= 0) return static_cast<double>(adapter_rank(sc));
-  double sides = 0;  // of all adapted layers of the model: parameters per unit of rank
+  double sides = 0;       // of all adapted layers of the model: parameters per unit of rank
+  double magnitudes = 0;  // beside them
   std::vector<ParameterTensor> tensors;
   for (std::int64_t layer = 0; layer < sc.model.layers; ++layer) {
     tensors.clear();
     append_layer_parameters(sc.model, class_of_layer(sc.model, layer), tensors);
-    for (const ParameterTensor& t : tensors) sides += t.matrix ? adapted_sides(sc, t) : 0;
+    for (const ParameterTensor& t : tensors) {
+      if (!t.matrix) continue;
+      sides += adapted_sides(sc, t);
+      magnitudes += learned_magnitudes(sc, t);
+    }
   }
-  return sides > 0 ? static_cast<double>(recipe.trainable_parameters) / sides : 0;
+  const double matrices = static_cast<double>(recipe.trainable_parameters) - magnitudes;
+  return sides > 0 ? std::max(0.0, matrices) / sides : 0;
 }
 
 LocalMatrices local_matrices(const Layout& layout, const ParameterTensor& tensor, double elements) {

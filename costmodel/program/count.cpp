@@ -20,6 +20,10 @@ Flops flops_of(const Program& p, const Op& op, const Sizes& sizes, bool windowed
       const Weight& w = p.weights[position(op.weight)];
       return Flops{2 * sizes.of(matrix_rows(p, op)) * sizes.of(w.in) * sizes.of(w.out)};
     }
+    case Work::LowRank: {  // B·A, of the outputs whose rows are measured
+      const double outputs = sizes.elements(p.of(op.writes[0]).shape);
+      return Flops{2 * sizes.of(Width::AdapterRank) * outputs * sizes.of(p.weights[position(op.weight)].in)};
+    }
     case Work::Attention:
       return Flops{attention};
     case Work::AttentionBackward:

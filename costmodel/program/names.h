@@ -301,7 +301,9 @@ enum class Tensor : std::uint8_t {
   ExpertOutput,
   AdapterInput,   // of the matrices beside a frozen one
   AdapterHidden,  // what LoRA's first matrices make
-  ScaledOutput,   // what IA³ scales
+  ScaledOutput,   // what IA³ scales, and DoRA
+  AdaptedWeight,  // of DoRA: W + scale·B·A, whose rows are measured
+  RowNorms,       // … one over their lengths
   RouterBalance,  // the balance loss and its gradient
   Logits,
   LossMaxima,
@@ -381,6 +383,8 @@ inline constexpr std::array<TensorRow, position(Tensor::Count)> kTensors{{
     {Tensor::AdapterInput, "adapter.input"},
     {Tensor::AdapterHidden, "adapter.hidden"},
     {Tensor::ScaledOutput, "adapter.scaled_output"},
+    {Tensor::AdaptedWeight, "adapter.weight"},
+    {Tensor::RowNorms, "adapter.row_norms"},
     {Tensor::RouterBalance, "moe.balance"},
     {Tensor::Logits, "logits"},
     {Tensor::LossMaxima, "loss.maxima"},

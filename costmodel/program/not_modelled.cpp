@@ -77,6 +77,12 @@ constexpr KnobRow kNotModelled[] = {
      "what the adapters' products keep for backward"},
     {"lora-alpha", [](const Scenario& s) { return s.recipe.lora_alpha > 0 && adapter_rank(s) > 0; },
      "a multiplier has no bytes and takes no time: losses of `run` and exported files follow it"},
+    {"dora",
+     [](const Scenario& s) {
+       return learns_magnitudes(s.recipe) && s.layout.tp > 1 && !s.framework.explicit_step;
+     },
+     // NVIDIA-NeMo/Megatron-Bridge@2afd2d3 src/megatron/bridge/peft/dora_layers.py, _get_weight_norm.
+     "the gathering of adapters' matrices over tensor-parallel ranks whenever lengths of rows are measured"},
     {"compile",
      [](const Scenario& s) {
        return compiles(s) && !s.recipe.recompute.of_layers() && !fuses_where(s, kCompiledCases);

@@ -33,6 +33,10 @@ std::string_view name_of(Site site, const Weight& weight) {
       return "adapter.up";
     case AdapterSide::Scale:
       return "adapter.scale";
+    case AdapterSide::Sum:
+      return "adapter.row_norms";
+    case AdapterSide::Magnitude:
+      return "adapter.magnitude";
     case AdapterSide::None:
       break;
   }

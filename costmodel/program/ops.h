@@ -137,9 +137,9 @@ struct Value {
 /// tensor-parallel region (the down-projections of latent attention).
 enum class Split : std::uint8_t { Whole, Region, Column, Row };
 /// Which of an adapter's two products a matrix is: of the layer's input, or what is added to its output; or
-/// the scales of IA³.
-enum class AdapterSide : std::uint8_t { None, Down, Up, Scale };
-inline constexpr std::size_t kAdapterSides = 4;
+/// the scales of IA³. Of DoRA: the frozen matrix with both products added, and the magnitudes of its rows.
+enum class AdapterSide : std::uint8_t { None, Down, Up, Scale, Sum, Magnitude };
+inline constexpr std::size_t kAdapterSides = 6;
 /// Which of a matrix's columns a product has: of two halves that read operands of their own.
 enum class Columns : std::uint8_t { All, First, Second };
 struct Weight {
@@ -162,7 +162,9 @@ enum class Kind : std::uint8_t {
   BiasAdd,
   GroupedBiasAdd,  // a vector per expert
   Scale,           // by a multiplier of the model, which the site names, or of adapters
-  ScaleColumns,    // of the operand the last ones, by a weight; and what they were
+  RowNorms,        // one over the lengths of the rows of a frozen matrix with its adapters added to it
+  ScaleColumns,    // of the operand some, by a weight; and what they were. By RowNorms first, where it reads
+                   // them
   Clip,
   SoftCap,
   GateRows,  // rows times the sigmoid of their gates
@@ -245,7 +247,7 @@ enum class Kind : std::uint8_t {
   Count
 };
 /// What FLOPs an operation of the kind has.
-enum class Work : std::uint8_t { None, Matrix, Attention, AttentionBackward, Scan, ScanBackward };
+enum class Work : std::uint8_t { None, Matrix, LowRank, Attention, AttentionBackward, Scan, ScanBackward };
 struct KindRow {
   Kind id;
   std::string_view name;
@@ -264,6 +266,7 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::BiasAdd, "bias_add", 1},
     {Kind::GroupedBiasAdd, "grouped_bias_add", 1},
     {Kind::Scale, "scale", 1},
+    {Kind::RowNorms, "row_norms", 0, Work::LowRank},
     {Kind::ScaleColumns, "scale_columns", 1},
     {Kind::Clip, "clip"},
     {Kind::SoftCap, "soft_cap", 1},

@@ -26,6 +26,9 @@ using EventCall = AllocationEvent::Call;
 constexpr StreamNumber kGathers = 1, kReductions = 2, kMessages = 3;
 constexpr std::uint32_t kNoTensor = ~std::uint32_t{0};
 constexpr std::size_t kMostCalls = 1'000'000;
+// What no row of the ledger names.
+constexpr std::string_view kReceived = "pipeline.received", kReceivedGradient = "pipeline.received_gradient",
+                           kHeadGradient = "head.input_gradient", kMadeGradient = "gradient.made";
 
 /// A program's allocations in order, with its sizes.
 struct PartCalls {
@@ -33,6 +36,7 @@ struct PartCalls {
     std::uint32_t buffer;
     bool frees;
     double bytes;
+    std::string_view name;
   };
   std::array<std::vector<Step>, kPhases> phases;
   std::vector<bool> sent;  // by buffer: forward messages between tensor-parallel ranks read or write it
@@ -61,7 +65,8 @@ PartCalls calls_of(const Scenario& sc, Part part, LayerClass kind, const Techniq
     for (const ValueId id : op.writes) out.sent[lives.buffer(id)] = true;
   }
   variant.footprint.visit(sizes, [&](Phase phase, std::size_t at, double bytes, bool frees) {
-    out.phases[position(phase)].push_back({static_cast<std::uint32_t>(at), frees, bytes});
+    out.phases[position(phase)].push_back(
+        {static_cast<std::uint32_t>(at), frees, bytes, name_of(variant.program.values[at].tensor)});
   });
   return out;
 }
@@ -71,6 +76,7 @@ struct Blocks {
   double bytes = 0;  // of each
   int count = 0;
   std::uint8_t alive = kAlways;
+  std::string_view name;
   StreamNumber stream = 0;
   std::vector<std::uint32_t> held{};
 };
@@ -80,7 +86,7 @@ Blocks blocks_of(const TensorEntry& entry, double times) {
   const double each = entry.elements * bytes_per_element(entry.dtype);
   // Shares of a tensor are one that is smaller.
   const int blocks = std::max(1, static_cast<int>(std::llround(std::floor(count))));
-  return {.bytes = each * count / blocks, .count = blocks, .alive = entry.alive};
+  return {.bytes = each * count / blocks, .count = blocks, .alive = entry.alive, .name = entry.name};
 }
 
 /// Makes the calls of one rank.
@@ -115,9 +121,11 @@ class CallRecorder {
     for (Blocks& row : at_start_) take(row);
   }
   void step() {
+    ++now_at_.step;
     std::vector<bool> seen(chunks_.size(), false);
     for (const Task& task : schedule_.stages[static_cast<std::size_t>(stage_)]) {
       const auto c = static_cast<std::size_t>(task.chunk);
+      now_at_.microbatch = task.microbatch;
       if (task.pass == TaskPass::Forward) {
         forward(chunks_[c], task.microbatch);
       } else if (task.pass == TaskPass::BackwardWeight) {
@@ -128,6 +136,7 @@ class CallRecorder {
         seen[c] = true;
       }
     }
+    now_at_.microbatch = now_at_.layer = -1;
     enter(kOptimizer);
     for (Blocks& row : at_update_) take(row);
     at_update_.clear();
@@ -136,7 +145,7 @@ class CallRecorder {
     fresh_.clear();
   }
 
-  std::vector<AllocationEvent> events;
+  NamedAllocations calls;
 
  private:
   struct Layer {
@@ -146,6 +155,7 @@ class CallRecorder {
   };
   struct Chunk {
     bool first = false, last = false;
+    int begin = 0;  // its first layer
     std::vector<Layer> layers;
   };
   /// Buffers of one micro-batch in one part of the model.
@@ -156,19 +166,22 @@ class CallRecorder {
     std::uint32_t d_head = kNoTensor;
   };
 
-  std::uint32_t take(double bytes, StreamNumber stream = 0) {
+  std::uint32_t take(double bytes, std::string_view name, StreamNumber stream = 0) {
     if (bytes < 0.5) return kNoTensor;
-    events.push_back({EventCall::Allocate, next_, std::llround(bytes), stream});
+    calls.events.push_back({EventCall::Allocate, next_, std::llround(bytes), stream});
+    calls.origins.push_back(now_at_);
+    calls.origins.back().tensor = name;
+    calls.origins.back().instant = now_;
     return next_++;
   }
   void give(std::uint32_t& tensor) {
     if (tensor == kNoTensor) return;
-    events.push_back({.call = EventCall::Free, .tensor = tensor});
+    calls.events.push_back({.call = EventCall::Free, .tensor = tensor});
     if (tensor < recorded_.size() && recorded_[tensor]) ++waiting_;
     tensor = kNoTensor;
   }
   void take(Blocks& row) {
-    for (int i = 0; i < row.count; ++i) row.held.push_back(take(row.bytes, row.stream));
+    for (int i = 0; i < row.count; ++i) row.held.push_back(take(row.bytes, row.name, row.stream));
   }
   void give(Blocks& row) {
     for (std::uint32_t& tensor : row.held) give(tensor);
@@ -176,7 +189,7 @@ class CallRecorder {
   }
 
   void record(std::uint32_t tensor) {
-    events.push_back({.call = EventCall::RecordStream, .tensor = tensor, .stream = kMessages});
+    calls.events.push_back({.call = EventCall::RecordStream, .tensor = tensor, .stream = kMessages});
     recorded_.resize(next_);
     recorded_[tensor] = true;
   }
@@ -195,11 +208,11 @@ class CallRecorder {
     freed_by_.push_back(waiting_);
     const auto done = static_cast<std::size_t>(static_cast<double>(freed_by_.size()) * (1 - lead_));
     const std::int64_t passed = done == 0 ? 0 : freed_by_[done - 1];
-    events.push_back({.call = EventCall::Complete, .bytes = waiting_ - passed, .stream = kMessages});
+    calls.events.push_back({.call = EventCall::Complete, .bytes = waiting_ - passed, .stream = kMessages});
   }
   void meet() {
     if (!runs_ahead_) return;
-    events.push_back({.call = EventCall::Complete, .stream = kMessages});
+    calls.events.push_back({.call = EventCall::Complete, .stream = kMessages});
     freed_by_.clear();
     waiting_ = 0;
   }
@@ -231,7 +244,7 @@ class CallRecorder {
         give(tensor);
         continue;
       }
-      tensor = take(step.bytes);
+      tensor = take(step.bytes, step.name);
       if (runs_ahead_ && phase == Phase::Forward && part.sent[step.buffer] && tensor != kNoTensor)
         record(tensor);
     }
@@ -255,7 +268,7 @@ class CallRecorder {
   void weights(const Chunk& chunk, int microbatch);
   /// What autograd makes of the parameters' gradients in one backward pass.
   void make_gradients(const std::vector<double>& sizes) {
-    for (const double bytes : sizes) made_.push_back(take(bytes));
+    for (const double bytes : sizes) made_.push_back(take(bytes, kMadeGradient));
   }
   void open(const std::vector<Blocks>& rows) {
     for (const Blocks& row : rows) {
@@ -295,6 +308,7 @@ class CallRecorder {
   std::vector<std::int64_t> freed_by_;  // … by the end of each layer
   std::map<std::pair<const Chunk*, int>, Passing> passing_;
   Instant now_ = kIdle;
+  AllocationOrigin now_at_;
   std::uint32_t next_ = 0;
 };
 
@@ -319,6 +333,7 @@ void CallRecorder::plan_chunks_here() {
     chunk.last = place + 1 == chunk_layers_.size();
     std::int64_t number = 0;
     for (std::size_t i = 0; i < place; ++i) number += chunk_layers_[i];
+    chunk.begin = static_cast<int>(number);
     const auto add = [&](LayerClass kind) {
       const bool again = recomputed-- > 0;
       chunk.layers.push_back({.before = kind.mtp ? part(Part::Mtp, kind, again) : nullptr,
@@ -412,14 +427,16 @@ void CallRecorder::forward(const Chunk& chunk, int microbatch) {
   if (chunk.first) {
     run_forward(embedding_, passing.embedding, stream);
   } else {
-    stream = take(hidden_);
+    stream = take(hidden_, kReceived);
   }
   for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
     const Layer& layer = chunk.layers[i];
+    now_at_.layer = chunk.begin + static_cast<int>(i);
     if (layer.before != nullptr) run_forward(*layer.before, passing.layers[i].first, stream);
     run_forward(*layer.layer, passing.layers[i].second, stream);
     advance();
   }
+  now_at_.layer = -1;
   if (chunk.last) {
     head(passing, stream);
   } else {
@@ -430,7 +447,7 @@ void CallRecorder::forward(const Chunk& chunk, int microbatch) {
 void CallRecorder::head(Passing& passing, std::uint32_t stream) {
   enter(kLoss);
   enter(kHeadBackward);
-  passing.d_head = take(hidden_);
+  passing.d_head = take(hidden_, kHeadGradient);
   give(stream);
 }
 
@@ -439,15 +456,18 @@ void CallRecorder::backward(const Chunk& chunk, int microbatch, bool first, bool
   if (chunk.last && first) open(fresh_head_);
   enter(kBackward);
   meet();
-  std::uint32_t stream = chunk.last ? std::exchange(passing.d_head, kNoTensor) : take(hidden_);
+  std::uint32_t stream =
+      chunk.last ? std::exchange(passing.d_head, kNoTensor) : take(hidden_, kReceivedGradient);
   if (chunk.last) make_gradients(made_head_);
   for (std::size_t i = chunk.layers.size(); i-- > 0;) {
     const Layer& layer = chunk.layers[i];
+    now_at_.layer = chunk.begin + static_cast<int>(i);
     run_backward(*layer.layer, passing.layers[i].second, stream);
     if (layer.before != nullptr) run_backward(*layer.before, passing.layers[i].first, stream);
     make_gradients(made_layer_[layer.kind]);
     if (first) open(fresh_layer_[layer.kind]);
   }
+  now_at_.layer = -1;
   if (chunk.first) {
     run_backward(embedding_, passing.embedding, stream);
     give(passing.embedding[*embedding_.d_output]);  // what a frozen embedding has no use for
@@ -463,8 +483,11 @@ void CallRecorder::backward(const Chunk& chunk, int microbatch, bool first, bool
 /// Weight gradients that were put off.
 void CallRecorder::weights(const Chunk& chunk, int microbatch) {
   Passing& passing = passing_.at({&chunk, microbatch});
-  for (std::size_t i = chunk.layers.size(); i-- > 0;)
+  for (std::size_t i = chunk.layers.size(); i-- > 0;) {
+    now_at_.layer = chunk.begin + static_cast<int>(i);
     run(*chunk.layers[i].layer, Phase::Later, passing.layers[i].second);
+  }
+  now_at_.layer = -1;
   passing_.erase({&chunk, microbatch});
 }
 
@@ -487,50 +510,51 @@ std::optional<std::string_view> not_simulated(const Scenario& sc) {
   return std::nullopt;
 }
 
-std::optional<std::vector<AllocationEvent>> step_allocations(const Scenario& scenario, int stage, int steps) {
+std::optional<NamedAllocations> named_allocations(const Scenario& scenario, int stage, int steps) {
   if (not_simulated(scenario)) return std::nullopt;
   const Scenario sc = repeating(scenario);
   CallRecorder recorder{sc, stage};
   recorder.start();
   for (int i = 0; i < steps; ++i) {
     recorder.step();
-    if (recorder.events.size() > kMostCalls) return std::nullopt;
+    if (recorder.calls.events.size() > kMostCalls) return std::nullopt;
   }
-  return std::move(recorder.events);
+  return std::move(recorder.calls);
 }
 
-namespace {
+std::optional<std::vector<AllocationEvent>> step_allocations(const Scenario& scenario, int stage, int steps) {
+  auto named = named_allocations(scenario, stage, steps);
+  if (!named) return std::nullopt;
+  return std::move(named->events);
+}
 
-/// False: out of memory.
-bool make_call(const AllocationEvent& event, CachingAllocator& allocator, std::vector<AllocationId>& ids) {
-  switch (event.call) {
+bool CallRunner::make(const AllocationEvent& call) {
+  switch (call.call) {
     case EventCall::Allocate: {
-      const auto id = allocator.allocate(event.bytes, event.stream);
-      ids.push_back(id.value_or(0));
+      const auto id = allocator_.allocate(call.bytes, call.stream);
+      ids_.push_back(id.value_or(0));
       return id.has_value();
     }
     case EventCall::Free:
-      allocator.free(ids[event.tensor]);
+      allocator_.free(ids_[call.tensor]);
       return true;
     case EventCall::RecordStream:
-      allocator.record_stream(ids[event.tensor], event.stream);
+      allocator_.record_stream(ids_[call.tensor], call.stream);
       return true;
     case EventCall::Complete:
-      allocator.complete(event.stream, event.bytes);
+      allocator_.complete(call.stream, call.bytes);
       return true;
   }
   return true;
 }
 
-}  // namespace
-
-SimulatedAllocator run_calls(const std::vector<AllocationEvent>& events, const AllocatorSettings& settings) {
+SimulatedAllocator run_calls(const std::vector<AllocationEvent>& calls, const AllocatorSettings& settings) {
   CachingAllocator allocator{settings};
-  std::vector<AllocationId> ids;
+  CallRunner runner{allocator};
   SimulatedAllocator out;
-  for (const AllocationEvent& event : events) {
+  for (const AllocationEvent& call : calls) {
     ++out.calls;
-    out.ran_out = !make_call(event, allocator, ids);
+    out.ran_out = !runner.make(call);
     if (out.ran_out) break;
   }
   out.use = allocator.use();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "costmodel/memory/caching_allocator.h"
+#include "costmodel/memory/tensor_ledger.h"
 #include "costmodel/spec/scenario.h"
 
 namespace hexaplan::costmodel::program {
@@ -16,6 +17,7 @@ struct AllocationEvent {
   std::uint32_t tensor = 0;  // numbered in the order in which they are made
   std::int64_t bytes = 0;    // asked for
   StreamNumber stream = 0;
+  friend bool operator==(const AllocationEvent&, const AllocationEvent&) = default;
 };
 
 /// Steps until what is reserved stays: the first makes the optimizer's states, the second finds them where
@@ -37,6 +39,22 @@ inline constexpr int kSimulatedSteps = 3;
 [[nodiscard]] std::optional<std::vector<AllocationEvent>> step_allocations(const Scenario& scenario,
                                                                            int stage, int steps);
 
+/// Whose an allocation is.
+struct AllocationOrigin {
+  std::string_view tensor;  // its name in the ledger
+  Instant instant = kIdle;  // at which it is made
+  int step = 0;             // 0: before the first one
+  int layer = -1;           // of the model, multi-token-prediction modules behind its own; -1: of none
+  int microbatch = -1;      // -1: of none
+};
+/// step_allocations with whose they are, by tensor.
+struct NamedAllocations {
+  std::vector<AllocationEvent> events;
+  std::vector<AllocationOrigin> origins;
+};
+[[nodiscard]] std::optional<NamedAllocations> named_allocations(const Scenario& scenario, int stage,
+                                                                int steps);
+
 /// What the caching allocator makes of calls.
 struct SimulatedAllocator {
   AllocatorUse use;  // behind the last one
@@ -46,5 +64,19 @@ struct SimulatedAllocator {
 /// `settings.capacity`: what the framework's allocator can have. Some milliseconds for a step.
 [[nodiscard]] SimulatedAllocator run_calls(const std::vector<AllocationEvent>& calls,
                                            const AllocatorSettings& settings);
+
+/// Makes calls one after the other, for who wants to see what each does.
+class CallRunner {
+ public:
+  explicit CallRunner(CachingAllocator& allocator) : allocator_{allocator} {}
+  /// False: out of memory.
+  [[nodiscard]] bool make(const AllocationEvent& call);
+  /// Where a live tensor is.
+  [[nodiscard]] AllocationId allocation_of(std::uint32_t tensor) const { return ids_[tensor]; }
+
+ private:
+  CachingAllocator& allocator_;
+  std::vector<AllocationId> ids_;  // by tensor
+};
 
 }  // namespace hexaplan::costmodel::program

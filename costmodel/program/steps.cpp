@@ -122,6 +122,8 @@ std::optional<Price> price_of(const Op& op) {
   switch (row_of(op.kind).work) {
     case Work::Matrix:
       return Price::Matrix;
+    case Work::LowRank:
+      return Price::RowNorms;
     case Work::Attention:
     case Work::AttentionBackward:
       return Price::Attention;
@@ -170,6 +172,8 @@ class Steps {
       step.quantised = p_.of(operand).shape.type == Type::Quantised;
     } else if (price == Price::ScaleColumns) {
       step.payload = p_.of(op.kind == Kind::ScaleColumns ? op.writes[1] : op.reads[1]).shape;
+    } else if (price == Price::RowNorms) {
+      step.payload = p_.of(op.writes[0]).shape;
     } else if (price == Price::Kernel) {
       count_moved(op, step);
     } else if (price == Price::Message) {

@@ -17,6 +17,7 @@ enum class Price : std::uint8_t {
   Attention,
   MergeBlocks,   // what attention to a further block of keys made
   ScaleColumns,  // by learned scales
+  RowNorms,      // of a matrix with its adapters added to it
   Dequantise,    // a weight that is kept in 4 bits
   Traffic,       // memory-bound, by the framework's rule
   Kernel,        // one that reads its operands and writes its results, in every framework

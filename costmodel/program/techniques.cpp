@@ -26,6 +26,9 @@ Adapters adapters_of(const Scenario& sc) {
                .operations = adapters_are_operations(sc),
                .in_4_bits = adapters_are_operations(sc) && sc.recipe.fine_tune == FineTune::Qlora,
                .scale = sc.recipe.fine_tune == FineTune::Ia3,
+               .magnitudes = learns_magnitudes(sc.recipe),
+               .weight_bytes = sc.framework.dora_weight_bytes,
+               .identity_bytes = sc.framework.dora_identity_bytes,
                .layers = {},
                .keeps_input = {}};
   const bool keeps_inputs = sc.recipe.fine_tune == FineTune::Qlora && sc.framework.four_bit_keeps_inputs;

@@ -30,10 +30,12 @@ struct Keeping {
 };
 /// Linear layers that train beside frozen matrices.
 struct Adapters {
-  bool frozen = false;      // the matrices themselves
-  bool operations = false;  // adapters_are_operations
-  bool in_4_bits = false;   // … are kept so, and written out to be read
-  bool scale = false;       // IA³: no further matrices
+  bool frozen = false;                          // the matrices themselves
+  bool operations = false;                      // adapters_are_operations
+  bool in_4_bits = false;                       // … are kept so, and written out to be read
+  bool scale = false;                           // IA³: no further matrices
+  bool magnitudes = false;                      // learns_magnitudes
+  double weight_bytes = 0, identity_bytes = 0;  // FrameworkProfile::dora_weight_bytes, dora_identity_bytes
   std::array<std::uint8_t, position(Parameter::Count)> layers{};  // beside a parameter
   std::array<bool, position(Parameter::Count)> keeps_input{};     // of a frozen matrix
   /// Layers beside a weight of the program.

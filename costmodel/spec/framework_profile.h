@@ -54,8 +54,10 @@ enum class Saved : std::uint8_t {
   AdapterInput,   // inputs of the adapted linear layers, each its own copy
   AdapterHidden,  // what LoRA's first matrices make            tokens·r per adapted layer
   ScaledOutput,   // what IA³ scales: keys, values              tokens·(g·d + g·d_v)
+                  // what DoRA scales                           tokens·outputs of the adapted layers
+  RowNorms,       // DoRA's lengths and magnitudes over them    outputs of the adapted layers
 };
-inline constexpr int kSavedCount = 35;
+inline constexpr int kSavedCount = 36;
 
 /// How often one saved tensor is kept, by dtype. All zero: not kept.
 struct SavedRule {
@@ -81,8 +83,9 @@ enum class SavedCase : std::uint8_t {
   ComposedGelu,     // … and GELU by tanh, composed of single operations (gelu_new)
   RmsNorms,
   Compiled,  // the recipe says that layers are compiled, and no checkpoint runs them again
+  Dora,      // adapters that learn magnitudes
 };
-inline constexpr int kSavedCases = 14;
+inline constexpr int kSavedCases = 15;
 
 /// A rule that replaces the profile's own where the scenario is all of `cases` (bits by SavedCase).
 struct SavedOverride {
@@ -116,8 +119,10 @@ enum class Elementwise : std::uint8_t {
   WeightCast,         // autocast: of fp32 weights, and of their gradients back; elements of the weights
   AdapterInput,       // what LoRA's first matrix reads, beside its products; tokens·inputs per adapted layer
   AdapterOutput,      // what LoRA adds, beside the sum; tokens·outputs per adapted layer
+  DoraOutput,         // beside them, what DoRA scales; tokens·outputs per adapted layer
+  DoraWeight,         // lengths of rows beside the product B·A; elements of the adapted weights
 };
-inline constexpr int kElementwiseCount = 21;
+inline constexpr int kElementwiseCount = 23;
 
 /// Traffic and kernels of one memory-bound step. Traffic is in passes: reads + writes of the step's elements,
 /// in the activation dtype.
@@ -160,6 +165,8 @@ struct FrameworkAbilities {
   std::uint8_t offload = 0;         // OffloadTarget bits; of parameters: with the optimizer's states
   /// ZeRO stages under which a share of the optimizer's states can be offloaded: bits by stage.
   std::uint8_t partial_offload = 0b1111;
+  /// Adapters can learn magnitudes (Recipe::dora).
+  bool dora = false;
   /// Adafactor takes a step on a rank's shard.
   bool factored_shards = true;
   /// The recipe can say the sizes by which ZeRO moves and holds parameters (ZeroSizes).
@@ -237,6 +244,11 @@ struct FrameworkProfile {
   bool four_bit_keeps_inputs = false;
   /// Adapters that are kept in fp32 are multiplied in fp32; false: in the computation's type.
   bool adapter_products_as_kept = false;
+  /// DoRA: bytes per element of an adapted weight that are there at once while its rows are measured, beside
+  /// the weight itself.
+  double dora_weight_bytes = 0;
+  /// … where B·A is what both matrices make of the identity: bytes of an element of it. 0: it is a product.
+  double dora_identity_bytes = 0;
 
   // --- loss: copies of the local logits ---
   double logit_copies_compute = 1;  // kept until the loss's backward

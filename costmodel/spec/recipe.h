@@ -159,6 +159,7 @@ struct Recipe {
   std::int64_t lora_rank = 0;
   std::int64_t lora_alpha = 0;  // by it, over the rank, is scaled what adapters add; 0: twice the rank
   AdapterTargets lora_targets = AdapterTargets::AllLinear;
+  bool dora = false;                      // LoRA and QLoRA: learns_magnitudes
   bool double_quantization = false;       // QLoRA: the scales of 4-bit weights have 8 bits
   std::int64_t trainable_parameters = 0;  // adapters: 0 = derived from lora_rank and lora_targets
   std::uint8_t offload = 0;               // OffloadTarget bits
@@ -196,6 +197,11 @@ struct Recipe {
 /// True when the base model is frozen and only adapters have gradients and optimizer states.
 [[nodiscard]] constexpr bool trains_adapters(const Recipe& recipe) {
   return recipe.fine_tune >= FineTune::Lora;
+}
+/// DoRA: rows of W + scale·B·A are divided by their lengths and multiplied by learned magnitudes, one per
+/// output of an adapted layer (arXiv:2402.09353 equation 5).
+[[nodiscard]] constexpr bool learns_magnitudes(const Recipe& recipe) {
+  return recipe.dora && (recipe.fine_tune == FineTune::Lora || recipe.fine_tune == FineTune::Qlora);
 }
 
 }  // namespace hexaplan::costmodel

@@ -571,6 +571,32 @@ bool adapters_find_layers(const Scenario& sc, Reason* why) {
   });
 }
 
+bool magnitudes_are_learned(const Scenario& sc, Reason* why) {
+  if (!sc.recipe.dora) return true;
+  const FrameworkProfile& f = sc.framework;
+  if (!learns_magnitudes(sc.recipe)) {
+    return fails(why, [] {
+      return Reason{"DoRA learns magnitudes of what LoRA's matrices are added to, and none are trained",
+                    "use fine-tune lora or qlora, or dora false"};
+    });
+  }
+  if (!f.abilities.dora) {
+    return fails(why, [&] {
+      return Reason{fmt::format("{} has no DoRA", f.name),
+                    "use framework hf-eager (PEFT), fsdp2 or ddp (torchtune), megatron (Megatron-Bridge) or "
+                    "hexaplan, or dora false"};
+    });
+  }
+  if (!f.explicit_step || sc.layout.tp == 1) return true;
+  return fails(why, [&] {
+    return Reason{
+        fmt::format("{} tensor-parallel ranks have parts of the rows whose lengths DoRA divides by, "
+                    "which Hexaplan's own step does not add up",
+                    sc.layout.tp),
+        "use tp=1, or dora false"};
+  });
+}
+
 /// Hooks that update a parameter as soon as its gradient is there do so in every backward pass.
 bool in_backward_has_one_microbatch(const Scenario& sc, Reason* why) {
   if (!sc.recipe.optimizer_in_backward || sc.recipe.global_batch <= sc.recipe.micro_batch * sc.layout.dp)
@@ -708,6 +734,7 @@ constexpr std::array kRules{
     Rule{"gradients-have-a-type", RuleScope::Grid, nullptr, gradients_have_a_type},
     Rule{"moments-have-a-type", RuleScope::Grid, nullptr, moments_have_a_type},
     Rule{"adapters-find-layers", RuleScope::Grid, nullptr, adapters_find_layers},
+    Rule{"magnitudes-are-learned", RuleScope::Grid, nullptr, magnitudes_are_learned},
     Rule{"zero-sizes-can-be-said", RuleScope::Grid, nullptr, sizes_can_be_said},
     Rule{"varying-lengths-are-known", RuleScope::Grid, nullptr, varying_lengths_are_known},
     Rule{"positions-reach", RuleScope::Grid, nullptr, positions_reach},

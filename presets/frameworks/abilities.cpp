@@ -135,6 +135,7 @@ void read_abilities(const ValueReader& value, FrameworkAbilities& a) {
   read_ability(reader, "recompute_per_stage", a.recompute_per_stage);
   read_names(reader, "recompute", kModeNames, a.recompute);
   read_module_sets(reader, "recompute_modules", a.recompute_modules);
+  read_ability(reader, "dora", a.dora);
   read_ability(reader, "factored_shards", a.factored_shards);
   read_ability(reader, "zero_sizes", a.zero_sizes);
   read_names(reader, "schedules", kScheduleNames, a.schedules);
@@ -158,6 +159,7 @@ JsonValue to_json(const FrameworkAbilities& a) {
       {"recompute_per_stage", a.recompute_per_stage},
       {"recompute", names_of_bits(a.recompute, kModeNames)},
       {"recompute_modules", names_of_sets(a.recompute_modules)},
+      {"dora", a.dora},
       {"factored_shards", a.factored_shards},
       {"zero_sizes", a.zero_sizes},
       {"schedules", names_of_bits(a.schedules, costmodel::kScheduleKinds, kScheduleNames)},

@@ -39,6 +39,8 @@ constexpr ProfileField kProfileFields[] = {
     {"experts_are_parameters", &P::experts_are_parameters},
     {"four_bit_keeps_inputs", &P::four_bit_keeps_inputs},
     {"adapter_products_as_kept", &P::adapter_products_as_kept},
+    {"dora_weight_bytes", &P::dora_weight_bytes},
+    {"dora_identity_bytes", &P::dora_identity_bytes},
     {"logit_copies_compute", &P::logit_copies_compute},
     {"logit_copies_fp32", &P::logit_copies_fp32},
     {"logit_transient_fp32", &P::logit_transient_fp32},
@@ -170,6 +172,7 @@ constexpr Named<Saved> kSavedNames[] = {
     {"adapter_input", Saved::AdapterInput},
     {"adapter_hidden", Saved::AdapterHidden},
     {"scaled_output", Saved::ScaledOutput},
+    {"row_norms", Saved::RowNorms},
 };
 static_assert(std::size(kSavedNames) == costmodel::kSavedCount);
 
@@ -188,6 +191,7 @@ constexpr Named<SavedCase> kSavedCaseNames[] = {
     {"composed_gelu", SavedCase::ComposedGelu},
     {"rms_norms", SavedCase::RmsNorms},
     {"compiled", SavedCase::Compiled},
+    {"dora", SavedCase::Dora},
 };
 static_assert(std::size(kSavedCaseNames) == costmodel::kSavedCases);
 
@@ -213,6 +217,8 @@ constexpr Named<Elementwise> kElementwiseNames[] = {
     {"weight_cast", Elementwise::WeightCast},
     {"adapter_input", Elementwise::AdapterInput},
     {"adapter_output", Elementwise::AdapterOutput},
+    {"dora_output", Elementwise::DoraOutput},
+    {"dora_weight", Elementwise::DoraWeight},
 };
 static_assert(std::size(kElementwiseNames) == costmodel::kElementwiseCount);
 

@@ -67,7 +67,6 @@ constexpr ForeignSetting kTrlMore[] = {
 };
 constexpr WordlessSetting kTrlWordless[] = {
     {"auto_find_batch_size", "a batch that is halved until it fits"},
-    {"use_dora", "DoRA's magnitudes and the norm of every adapted weight"},
     {"lora_modules_to_save", "modules that are trained in full beside the adapters"},
     {"lora_target_parameters", "adapters beside parameters that are no linear layer"},
     {"gradient_checkpointing_kwargs.every_n_layers", "checkpoints of every n-th layer"},
@@ -288,7 +287,6 @@ constexpr ForeignSetting kAxolotlMore[] = {
      }},
 };
 constexpr WordlessSetting kAxolotlWordless[] = {
-    {"peft_use_dora", "DoRA's magnitudes and the norm of every adapted weight"},
     {"lora_modules_to_save", "modules that are trained in full beside the adapters"},
     {"lora_*_kernel", "adapters' products in fused kernels"},
     {"lora_target_parameters", "adapters beside parameters that are no linear layer"},
@@ -396,7 +394,6 @@ constexpr ForeignSetting kLlamaFactoryMore[] = {
      }},
 };
 constexpr WordlessSetting kLlamaFactoryWordless[] = {
-    {"use_dora", "DoRA's magnitudes and the norm of every adapted weight"},
     {"additional_target", "modules that are trained in full beside the adapters"},
     {"use_unsloth*", "Unsloth's kernels"},
     {"use_galore", "GaLore"},

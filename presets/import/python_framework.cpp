@@ -27,6 +27,12 @@ constexpr KnownSetting kLora[] = {
     {"dim", "32"},
     {"alpha", "32"},
     {"target_modules", "['linear_qkv', 'linear_proj', 'linear_fc1', 'linear_fc2']"}};
+/// src/megatron/bridge/peft/dora.py.
+constexpr KnownSetting kDora[] = {
+    {"_target_", "'megatron.bridge.peft.dora.DoRA'"},
+    {"dim", "32"},
+    {"alpha", "64"},
+    {"target_modules", "['linear_qkv', 'linear_proj', 'linear_fc1', 'linear_fc2']"}};
 constexpr KnownSetting kPeftCommon[] = {
     {"mixed_precision", "'bf16_mixed'"},
     {"train.global_batch_size", "128"},
@@ -48,7 +54,7 @@ constexpr KnownFunction kBridgeFunctions[] = {
     {"_peft_common", KnownRole::Base, kPeftCommon},
     {"_benchmark_common", KnownRole::Helper, kBenchmarkCommon},
     {"_llama_benchmark_common", KnownRole::Helper, kBenchmarkCommon}};
-constexpr KnownCall kBridgeCalls[] = {{"LoRA", kLora}};
+constexpr KnownCall kBridgeCalls[] = {{"LoRA", kLora}, {"DoRA", kDora}};
 constexpr std::string_view kBridgeSigns[] = {"ConfigContainer", "AutoBridge", "megatron.bridge"};
 constexpr std::string_view kBridgeContainers[] = {"ConfigContainer"};
 

@@ -503,10 +503,15 @@ constexpr LaunchField kBridgeFrame[] = {
      bridge("rerun_state_machine._target_")},
     {[](S s) { return only_if(captures_step(s), false); },
      bridge("rerun_state_machine.check_for_nan_in_loss")},
-    {[](S s) { return only_if(bridge_trains_lora(s), "megatron.bridge.peft.lora.LoRA"); },
+    {[](S s) {
+       return only_if(bridge_trains_lora(s),
+                      s.recipe.dora ? "megatron.bridge.peft.dora.DoRA" : "megatron.bridge.peft.lora.LoRA");
+     },
      bridge("peft._target_"),
      [](V v, R r) {
-       if (last_name(v.text()) == "LoRA") r.plan.recipe.fine_tune = costmodel::FineTune::Lora;
+       const std::string name = last_name(v.text());
+       r.plan.recipe.dora = name == "DoRA";
+       if (r.plan.recipe.dora || name == "LoRA") r.plan.recipe.fine_tune = costmodel::FineTune::Lora;
      }},
     {adapted_layers, bridge("peft.target_modules"), read_adapted},
     {[](S s) { return only_if(bridge_trains_lora(s), adapter_rank(s)); }, bridge("peft.dim"),

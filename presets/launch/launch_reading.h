@@ -14,6 +14,7 @@ namespace hexaplan::presets {
 struct TrainerReading {
   bool trl = false;  // a setting of TRL's own, not of the Trainer it stands on
   bool adapters = false, four_bits = false, eight_bits = false, double_quantization = false;
+  bool dora = false;
   std::int64_t rank = 0;
   std::int64_t alpha = 0;            // of adapters; 0: not said
   double dropout = 0;                // in front of adapters

@@ -478,12 +478,12 @@ void settle_dispatcher(R r) {
   r.plan.recipe.execution.dispatcher = said == usual ? ExpertDispatcher::Default : said;
 }
 
-/// Its LoRA has alpha 32 whatever the rank (v0.6.0 src/megatron/bridge/peft/lora.py).
+/// Its LoRA has alpha 32 whatever the rank, its DoRA 64 (v0.6.0 src/megatron/bridge/peft/lora.py, dora.py).
 void settle_bridge_adapters(R r) {
   costmodel::Recipe& recipe = r.plan.recipe;
   if (recipe.fine_tune != costmodel::FineTune::Lora) return;
   const std::int64_t rank = recipe.lora_rank > 0 ? recipe.lora_rank : r.plan.framework.adapter_rank;
-  const std::int64_t alpha = r.trainer.alpha > 0 ? r.trainer.alpha : 32;
+  const std::int64_t alpha = r.trainer.alpha > 0 ? r.trainer.alpha : recipe.dora ? 64 : 32;
   if (alpha != 2 * rank) recipe.lora_alpha = alpha;
 }
 

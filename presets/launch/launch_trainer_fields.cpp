@@ -271,6 +271,8 @@ constexpr LaunchField kTrainerSettings[] = {
     // Each trainer's default would be another scale, or none.
     {[](S s) { return only_if(trains_lora(s), adapter_alpha(s)); }, all_trainers("lora_alpha"),
      [](V v, R r) { r.trainer.alpha = v.integer(kBatches); }},
+    {[](S s) { return when(costmodel::learns_magnitudes(s.recipe)); },
+     trainers("use_dora", "peft_use_dora", "use_dora"), read_flag<&TrainerReading::dora>},
     {[](S s) { return only_if(trains_lora(s), 0); }, all_trainers("lora_dropout"),
      [](V v, R r) { r.trainer.dropout = v.number(kShare); }},
     {trl_targets, trainers("lora_target_modules", kNone, kNone), read_targets},

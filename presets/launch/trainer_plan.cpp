@@ -90,6 +90,7 @@ void settle_adapters(R r) {
   if (t.alpha != 2 * t.rank) recipe.lora_alpha = t.alpha;
   recipe.double_quantization = t.four_bits && t.double_quantization;
   recipe.lora_targets = targets_of(r);
+  recipe.dora = t.dora;
   if (t.eight_bits) r.notes.emplace_back("weights in 8 bits have no word here: planned in 16");
   if (t.dropout > 0)
     r.notes.emplace_back("dropout in front of the adapters, whose masks are kept, is not planned");

@@ -149,6 +149,8 @@ constexpr Runs kRuns[] = {
      "--fine-tune lora beside it"},
     {"lora_targets", [](const Script&, const Recipe& r) { return r.fine_tune == FineTune::Lora; },
      "--fine-tune lora beside it"},
+    {"dora", [](const Script&, const Recipe& r) { return r.fine_tune == FineTune::Lora; },
+     "--fine-tune lora beside it"},
     {"compile", [](const Script&, const Recipe& r) { return !r.execution.compiled.value_or(false); },
      "false"},
 };
@@ -273,27 +275,29 @@ JsonValue oracle_question(const ScenarioRequest& request, const Scenario& sc) {
   refuse_recipe(script, sc.recipe);
   refuse_layout(script, sc);
   const Layout& l = sc.layout;
-  return JsonObject{{"schema", kQuestionSchema},
-                    {"steps", script.word},
-                    {"config", config_for(script, request)},
-                    {"sequence", sc.recipe.sequence},
-                    {"batch", sc.recipe.micro_batch},
-                    {"microbatches", sc.recipe.global_batch / (sc.recipe.micro_batch * l.dp)},
-                    {"weights", weights_of(sc, script)},
-                    {"attention", sc.recipe.attention == AttentionKernel::Flash ? "sdpa" : "eager"},
-                    {"recompute", recompute_of(sc.recipe)},
-                    {"adapters", adapters_of(sc.recipe)},
-                    {"lora_rank", sc.recipe.lora_rank},
-                    {"lora_alpha", alpha_of(sc.recipe)},
-                    {"optimizer", "fused"},
-                    {"world", l.world_size()},
-                    {"tp", l.tp},
-                    {"sp", l.sp},
-                    {"replicas", std::int64_t{l.dp} / l.shard_ranks()},
-                    {"sharding", script.steps == OracleSteps::DataParallel ? "ddp" : "fsdp"},
-                    {"reshard", l.sharding.stage == 3},
-                    {"units", sc.framework.gather_ends_for_whole_step ? "root" : "ends"},
-                    {"bucket_view", sc.framework.gradients_view_buckets}};
+  JsonObject question{{"schema", kQuestionSchema},
+                      {"steps", script.word},
+                      {"config", config_for(script, request)},
+                      {"sequence", sc.recipe.sequence},
+                      {"batch", sc.recipe.micro_batch},
+                      {"microbatches", sc.recipe.global_batch / (sc.recipe.micro_batch * l.dp)},
+                      {"weights", weights_of(sc, script)},
+                      {"attention", sc.recipe.attention == AttentionKernel::Flash ? "sdpa" : "eager"},
+                      {"recompute", recompute_of(sc.recipe)},
+                      {"adapters", adapters_of(sc.recipe)},
+                      {"lora_rank", sc.recipe.lora_rank},
+                      {"lora_alpha", alpha_of(sc.recipe)},
+                      {"optimizer", "fused"},
+                      {"world", l.world_size()},
+                      {"tp", l.tp},
+                      {"sp", l.sp},
+                      {"replicas", std::int64_t{l.dp} / l.shard_ranks()},
+                      {"sharding", script.steps == OracleSteps::DataParallel ? "ddp" : "fsdp"},
+                      {"reshard", l.sharding.stage == 3},
+                      {"units", sc.framework.gather_ends_for_whole_step ? "root" : "ends"},
+                      {"bucket_view", sc.framework.gradients_view_buckets}};
+  if (sc.recipe.dora) question.emplace_back("dora", true);
+  return question;
 }
 
 }  // namespace hexaplan::presets

@@ -109,12 +109,13 @@ def cases():
     checkpointing; adapters by the modules that have them."""
     out = {}
 
-    def add(model, weights="bf16", attention="sdpa", recompute="none", adapters=None, batch=1, sequence=4096):
-        parts = [weights, attention, recompute] + ([adapters] if adapters else [])
+    def add(model, weights="bf16", attention="sdpa", recompute="none", adapters=None, dora=False, batch=1, sequence=4096):
+        parts = [weights, attention, recompute] + ([adapters.replace("lora", "dora") if dora else adapters] if adapters else [])
         sequence = SEQUENCES.get(model, sequence)
         shape = [] if (batch, sequence) == (1, SEQUENCES.get(model, 4096)) else [f"b{batch}", f"s{sequence}"]
         out[" ".join([model, *parts, *shape])] = dict(model=model, weights=weights, attention=attention, recompute=recompute,
-                                                      adapters=adapters, batch=batch, sequence=sequence)
+                                                      adapters=adapters, **({"dora": True} if dora else {}), batch=batch,
+                                                      sequence=sequence)
     for model in MODELS:
         for weights in ("bf16", "autocast"):
             for attention in ("eager",) if model in EAGER_ONLY else ("sdpa", "eager"):
@@ -126,6 +127,10 @@ def cases():
         add("llama-3-8b", adapters=adapters)
         add("qwen3-8b", adapters=adapters)
     add("llama-3-8b", adapters="ia3")
+    for adapters in ("lora-all", "lora-qv"):
+        add("llama-3-8b", adapters=adapters, dora=True)
+        add("qwen2.5-7b", adapters=adapters, dora=True)
+    add("llama-3-8b", recompute="full", adapters="lora-all", dora=True)
     add("llama-3-8b", recompute="full", adapters="lora-all")
     add("llama-3-8b", weights="autocast", adapters="lora-qv")
     add("llama-3-8b", weights="autocast", adapters="lora-all")
@@ -156,7 +161,7 @@ def adapted(model, case):
                          feedforward_modules=["down_proj"])
     else:
         peft = LoraConfig(r=case.get("lora_rank", 16), lora_alpha=case.get("lora_alpha", 16), lora_dropout=0.0,
-                          task_type="CAUSAL_LM", target_modules=ADAPTERS[case["adapters"]])
+                          use_dora=case.get("dora", False), task_type="CAUSAL_LM", target_modules=ADAPTERS[case["adapters"]])
     return get_peft_model(model, peft, autocast_adapter_dtype=True)
 
 

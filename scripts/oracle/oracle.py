@@ -6,7 +6,7 @@
 
 Models and states are fake tensors (shapes and types, no data), ranks a fake process group: live_bytes.py says what is seen
 and what is not. Building and testing Hexaplan need none of this: tests/presets/frameworks/oracle_test.cpp and tests/presets/oracle read the files.
---check measures again and compares. --keep measures what the file does not have. --case: those whose name has TEXT, printed, nothing written.
+--check measures again and compares. --keep measures what the file does not have, whose versions stand with the case where they are others than the file's. --case: those whose name has TEXT, printed, nothing written.
 """
 import argparse
 import gc
@@ -37,15 +37,15 @@ def text_of(document):
     return dump(document, 0) + "\n"
 
 
-def measured(group, wanted, kept, done):
-    """Every case of the group, `kept` ones as they stand; `done` is told after each."""
+def measured(group, wanted, kept, done, own={}):
+    """Every case of the group, `kept` ones as they stand, others with what is `own` to them; `done` is told after each."""
     module = importlib.import_module(group)
     out = []
     for name, case in module.cases().items():
         if wanted and wanted not in name:
             continue
         start = time.time()
-        out.append(kept.get(name) or dict(name=name, **module.measure(case)))
+        out.append(kept.get(name) or dict(name=name, **module.measure(case), **own))
         gc.collect()
         if name not in kept:
             print(f"{group}: {name}: {time.time() - start:.1f} s", file=sys.stderr, flush=True)
@@ -76,8 +76,10 @@ def main():
             print(f"{path.name}: {'the same' if same else 'differs'}")
             differ |= not same
         else:
-            kept = {c["name"]: c for c in json.loads(path.read_text())["cases"]} if options.keep else {}
-            write(measured(group, None, kept, write))
+            known = json.loads(path.read_text()) if options.keep else dict(versions=versions, cases=[])
+            own = {} if known["versions"] == versions else dict(versions=versions)
+            versions = known["versions"]
+            write(measured(group, None, {c["name"]: c for c in known["cases"]}, write, own))
     sys.exit(differ)
 
 

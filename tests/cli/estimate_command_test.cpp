@@ -91,6 +91,19 @@ TEST(estimate, simulates_the_allocator_of_every_stage_where_asked) {
               testing::HasSubstr("simulated (expandable_segments:True; 3 steps)"));
 }
 
+TEST(estimate, writes_what_the_allocator_does_as_pytorch_would) {
+  const TemporaryFile snapshot{"", ".pickle"};
+  const Finished run = run_hexaplan(kQuestion + "--memory-snapshot " + snapshot.path());
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, testing::Not(testing::HasSubstr("simulated"))) << "that is --allocator's";
+  EXPECT_THAT(run_hexaplan("measure import " + snapshot.path()).out,
+              testing::HasSubstr("CUDA memory snapshot, device 1"));
+  const Finished refused =
+      run_hexaplan(kQuestion + "--framework hexaplan --memory-snapshot " + snapshot.path());
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, testing::HasSubstr("--memory-snapshot: the allocator is not simulated"));
+}
+
 TEST(estimate, says_why_an_allocator_is_not_simulated) {
   EXPECT_THAT(run_hexaplan(kQuestion + "--allocator default --framework hexaplan").out,
               testing::HasSubstr("not simulated: the framework has an allocator of its own"));

@@ -5,7 +5,7 @@
 
 One file per case: three AdamW steps of a LoRA or IA3 beside a model of transformers_oracle.py, in float64. `model` names the case
 there, which has the frozen weights. Adapters are drawn like those weights: scale * u with u uniform in (-1, 1), both
-matrices, so that gradients of both are seen; IA3's scales are 1 + scale * u. Of every adapter the file has the loss's gradient before clipping at the first
+matrices, so that gradients of both are seen; IA3's scales and DoRA's magnitudes are 1 + scale * u. Of every adapter the file has the loss's gradient before clipping at the first
 step and the change over all steps, as fingerprints. QLoRA: the layers' matrices are what bitsandbytes makes of them in 4 bits and back.
 """
 import argparse
@@ -37,6 +37,12 @@ CASES = dict(
     gemma2_qkv=dict(model="gemma2", rank=2, targets="qkv", modules=LINEAR[:3]),
     opt=dict(model="opt", rank=3, targets="all-linear", modules=OPT),
     mistral_alpha=dict(model="mistral", rank=3, alpha=8, targets="all-linear", modules=LINEAR),
+    # DoRA: a magnitude for every output of an adapted layer.
+    dora_llama=dict(model="llama", rank=3, targets="all-linear", modules=LINEAR, dora=True),
+    dora_qwen2_qv=dict(model="qwen2", rank=2, targets="qv", modules=["q_proj", "v_proj"], dora=True),
+    dora_gemma2_attention=dict(model="gemma2", rank=2, alpha=5, targets="attention", modules=LINEAR[:4], dora=True),
+    dora_opt=dict(model="opt", rank=3, targets="all-linear", modules=OPT, dora=True),
+    qdora_phi=dict(model="phi", rank=2, targets="all-linear", modules=PHI, dora=True, in_4_bits="nf4"),
     # QLoRA: scales in 32 bits, or in 8.
     qlora_stablelm=dict(model="stablelm", rank=3, targets="all-linear", modules=LINEAR, in_4_bits="nf4"),
     qlora_phi=dict(model="phi", rank=2, targets="all-linear", modules=PHI, in_4_bits="nf4"),
@@ -60,8 +66,12 @@ def adapters_of(model):
     return found
 
 
+def begins_with_one(name):
+    return name.endswith(".ia3_l") or ".lora_magnitude_vector" in name
+
+
 def scale_of(name, shape):
-    if name.endswith(".ia3_l"):
+    if begins_with_one(name):
         return 0.3
     return round(1.0 / shape[-1] ** 0.5, 3) if ".lora_A." in name else 0.3
 
@@ -108,7 +118,7 @@ def adapted_model(case, model):
     with torch.no_grad():
         for name, parameter in adapters_of(model).items():
             drawn = scale_of(name, parameter.shape) * base.uniform(base.SEED, name, parameter.numel())
-            mean = 1.0 if name.endswith(".ia3_l") else 0.0
+            mean = 1.0 if begins_with_one(name) else 0.0
             parameter.copy_(torch.from_numpy(mean + drawn).view(parameter.shape))
     return model
 
@@ -117,7 +127,7 @@ def config_of(case):
     if "rank" not in case:
         return peft.IA3Config(target_modules=case["modules"], feedforward_modules=case["modules"][2:])
     return peft.LoraConfig(r=case["rank"], lora_alpha=case.get("alpha", 2 * case["rank"]), lora_dropout=0.0, bias="none",
-                           target_modules=case["modules"])
+                           use_dora=case.get("dora", False), target_modules=case["modules"])
 
 
 def golden(case):
@@ -148,7 +158,7 @@ def golden(case):
                for name, p in sorted(adapters.items())}
     return dict(written_by="tests/golden/adapters_oracle.py", torch=torch.__version__,
                 transformers=transformers.__version__, peft=peft.__version__, model=case["model"],
-                **{key: case[key] for key in ("rank", "alpha", "targets", "in_4_bits") if key in case}, trained=sum(p.numel() for p in adapters.values()), losses=losses,
+                **{key: case[key] for key in ("rank", "alpha", "targets", "dora", "in_4_bits") if key in case}, trained=sum(p.numel() for p in adapters.values()), losses=losses,
                 gradient_norms=norms, tensors=tensors)
 
 

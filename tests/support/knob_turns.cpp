@@ -142,6 +142,7 @@ const RecipeTurn kRecipeTurns[] = {
     {"lora_rank", kAdapters, {"8", "64"}},
     {"lora_alpha", kAdapters, {"8", "64"}},
     {"lora_targets", kAdapters, names(kAdapterTargetNames)},
+    {"dora", kAdapters, {"true", "false"}},
     {"double_quantization", kQuantised, {"true", "false"}},
     {"trainable_parameters", kAdapters, {"1000000"}},
     {"offload", kOffloadable, names(kOffloadNames)},

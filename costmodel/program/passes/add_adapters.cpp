@@ -8,8 +8,8 @@ namespace hexaplan::costmodel::program {
 namespace {
 
 /// y = x·Wᵀ becomes h = scale·x·Aᵀ, y = x·Wᵀ, y += h·Bᵀ. The narrow product comes first, so that its input
-/// gradient, which comes last, is added to the frozen one's. Linear layers that are one matrix have their A
-/// in one matrix, too; of y each B has the columns of its layer.
+/// gradient, which comes last, is added to the frozen one's. DoRA scales the columns of y. Linear layers that
+/// are one matrix have their A in one matrix, too; of y each B has the columns of its layer.
 class AdapterBuilder {
  public:
   AdapterBuilder(Program program, const Adapters& adapters)
@@ -54,7 +54,41 @@ class AdapterBuilder {
                       .writes = {sum},
                       .weight = up,
                       .in_place = row_of(Kind::AddMatmul).in_place});
-    replace(made, sum);
+    replace(made, adapters_.magnitudes ? scaled_columns(op, sum, up) : sum);
+  }
+
+  /// The columns of y that adapters change over the lengths of the rows of W + scale·B·A, times magnitudes
+  /// (arXiv:2402.09353 equation 5).
+  ValueId scaled_columns(const Op& beside, ValueId y, std::int16_t up) {
+    Weight sum = p_.weights[position(beside.weight)];
+    sum.adapter = AdapterSide::Sum;
+    sum.split = Split::Whole;
+    Weight magnitude = sum;
+    magnitude.adapter = AdapterSide::Magnitude;
+    magnitude.out = p_.weights[position(up)].out;
+    magnitude.in = Width::One;
+    const ValueId norms =
+        p_.add({.tensor = Tensor::RowNorms, .shape = {Rows::One, magnitude.out, Type::Fp32}});
+    const ValueId work = p_.add({.tensor = Tensor::AdaptedWeight,
+                                 .shape = {Rows::One, sum.out, Type::Fp32, sum.in},
+                                 .role = Role::Workspace});
+    const ValueId kept =
+        p_.add({.tensor = Tensor::ScaledOutput, .shape = {p_.of(y).shape.rows, magnitude.out}});
+    const ValueId out = p_.like(y, Role::Itself);
+    p_.weights.push_back(sum);
+    p_.weights.push_back(magnitude);
+    const auto last = static_cast<std::int16_t>(p_.weights.size() - 1);
+    p_.ops.push_back({.site = beside.site,
+                      .kind = Kind::RowNorms,
+                      .writes = {norms, work},
+                      .weight = static_cast<std::int16_t>(last - 1)});
+    p_.ops.push_back({.site = beside.site,
+                      .kind = Kind::ScaleColumns,
+                      .reads = {y, norms},
+                      .writes = {out, kept},
+                      .weight = last,
+                      .in_place = row_of(Kind::ScaleColumns).in_place});
+    return out;
   }
 
   struct Sides {

@@ -59,9 +59,16 @@ class Differentiation {
     const bool of_adapter = p_.of(op.reads[0]).tensor == Tensor::AdapterHidden;
     if (block != Block::Embedding && block != Block::Head && !of_adapter) p_.ops.back().in_place = 0;
   }
-  /// The gradient of the scales needs what was scaled.
+  /// The gradient of the scales needs what was scaled. Lengths of rows count as constants (arXiv:2402.09353
+  /// §4.3).
   void scale_columns(const Op& op, ValueId dy) {
-    give(op.reads[0], made(op, Kind::ScaleColumnsBack, {dy, op.writes[1]}, op.reads[0]));
+    IdList<16> reads{dy, op.writes[1]};
+    if (op.reads.size() > 1) reads.push_back(op.reads[1]);
+    give(op.reads[0], made(op, Kind::ScaleColumnsBack, reads, op.reads[0]));
+    // The residual stream has the gradient of a block's last matrix, unscaled.
+    const bool last =
+        op.site == Site::AttentionOutput || op.site == Site::StateOutput || op.site == Site::Down;
+    if (last && op.reads.size() > 1) p_.ops.back().in_place = 0;
   }
   void clip(const Op& op, ValueId dy) {
     give(op.reads[0], made(op, Kind::ClipBack, {dy, op.reads[0]}, op.reads[0]));
@@ -198,6 +205,7 @@ const std::array<Differentiation::RuleRow, position(Kind::LookupBack)> Different
     {Kind::BiasAdd, &Differentiation::bias_add},
     {Kind::GroupedBiasAdd, &Differentiation::grouped_bias_add},
     {Kind::Scale, &Differentiation::scale},
+    {Kind::RowNorms, &Differentiation::nothing},
     {Kind::ScaleColumns, &Differentiation::scale_columns},
     {Kind::Clip, &Differentiation::clip},
     {Kind::SoftCap, &Differentiation::soft_cap},

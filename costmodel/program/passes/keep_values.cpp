@@ -315,6 +315,33 @@ class Keeper {
     if (!adapters_.scale)
       keep_further(Saved::AdapterHidden, op, {Tensor::AdapterHidden, {input.shape.rows, Width::AdapterRank}},
                    layers);
+    if (adapters_.magnitudes) measure_rows(op, layers);
+  }
+  /// What DoRA scales, the lengths by which it does, and what is there while they are measured: of the widest
+  /// of the layers that `op` has in one matrix.
+  void measure_rows(const Op& op, int layers) {
+    const Weight& weight = p_.weights[position(op.weight)];
+    const int all = Adapters::all_in(weight);
+    const bool without_keys = weight.last == Parameter::AttentionKeyValueWeight && layers == all - 1;
+    const Width outputs = without_keys ? Width::QueryValue : weight.out;
+    const Rows rows = weight.split == Split::Row ? Rows::Hidden : p_.of(op.writes[0]).shape.rows;
+    keep_further(Saved::ScaledOutput, op, {Tensor::ScaledOutput, {rows, outputs}}, 1);
+    keep_further(Saved::RowNorms, op, {Tensor::RowNorms, {Rows::One, outputs}}, 1);
+    // Packed layers have one adapter.
+    const bool queries = layers > 1 && weight.last == Parameter::AttentionKeyValueWeight;
+    const double share = layers > 1 && !queries ? 1.0 / layers : 1;
+    Op measure{.site = op.site, .kind = Kind::Copy, .reads = {op.reads[0]}, .writes = {}};
+    const auto add = [&](Shape shape, double copies) {
+      measure.writes.push_back(p_.add(
+          {.tensor = Tensor::AdaptedWeight, .shape = shape, .role = Role::Workspace, .copies = copies}));
+    };
+    add({Rows::One, queries ? Width::Query : weight.out, Type::Byte, weight.in},
+        share * adapters_.weight_bytes);
+    if (adapters_.identity_bytes > 0)
+      add({Rows::One, weight.in, Type::Byte, weight.in}, adapters_.identity_bytes);
+    const auto behind =
+        std::ranges::find_if(p_.ops, [&](const Op& o) { return o.writes[0] == op.writes[0]; });
+    p_.ops.insert(behind + 1, measure);
   }
   void keep_further(Saved id, const Op& op, Value like, int number) {
     const SavedRule& rule = told(id);

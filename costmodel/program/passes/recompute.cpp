@@ -90,8 +90,9 @@ class Rematerialisation {
     const std::size_t all = p_.ops.size();
     std::erase_if(p_.ops, [&](const Op& op) {
       return op.kind == Kind::Copy && op.phase == Phase::Forward &&
-             std::ranges::all_of(op.writes,
-                                 [&](ValueId id) { return dropped_[position(id)] && !read[position(id)]; });
+             std::ranges::all_of(op.writes, [&](ValueId id) {
+               return dropped_[position(id)] && !read[position(id)] && p_.of(id).role != Role::Workspace;
+             });
     });
     forward_ -= all - p_.ops.size();
     return all - p_.ops.size();
@@ -117,7 +118,10 @@ class Rematerialisation {
     op.rerun = true;
     rename(op.reads, renamed);
     for (const ValueId id : op.writes) {
-      if (gone_[position(id)]) renamed[position(id)] = p_.like(id, p_.of(id).role);
+      if (!gone_[position(id)]) continue;
+      const Role role = p_.of(id).role;
+      renamed[position(id)] = p_.like(id, role);
+      if (role == Role::Workspace) p_.of(renamed[position(id)]).copies = p_.of(id).copies;
     }
     rename(op.writes, renamed);
   }

@@ -1208,6 +1208,14 @@
         <translation>ZeRO-3: Parameter aus dem Teil eines Rangs, die auf einmal aktualisiert werden (sub_group_size).</translation>
     </message>
     <message>
+        <source>DoRA</source>
+        <translation>DoRA</translation>
+    </message>
+    <message>
+        <source>Directions and magnitudes of the adapted weights are learned apart: further products and kept outputs beside every adapter.</source>
+        <translation>Richtungen und Längen der angepassten Gewichte werden getrennt gelernt: weitere Produkte und aufgehobene Ausgaben neben jedem Adapter.</translation>
+    </message>
+    <message>
         <source>flash: scores are never stored, by the framework&apos;s library; flash-attention-2: by that one; fused-softmax and unfused keep them for the backward pass.</source>
         <translation>flash: Scores werden nie gespeichert, mit der Bibliothek des Frameworks; flash-attention-2: mit dieser; fused-softmax und unfused behalten sie für den Rückwärtslauf.</translation>
     </message>

@@ -79,6 +79,51 @@ TEST(adapters_program, multiplies_twice_forward_and_four_times_backward_beside_e
   EXPECT_EQ(adapted.flops(Pass::BackwardWeight).value(), first + second);
 }
 
+/// What is scaled, and one number in fp32 for each of its columns. B·A is a product of forward alone.
+TEST(adapters_program, of_dora_keep_what_they_scale_and_measure_the_rows_that_they_add_to) {
+  struct Case {
+    AdapterTargets targets;
+    double outputs, elements;  // of the adapted layers
+  };
+  constexpr double kQueries = 4096, kValues = 1024;
+  for (const Case& c : {Case{AdapterTargets::AllLinear, kQkv + kHidden + kGateUp + kHidden,
+                             kHidden * (kQkv + kHidden + kGateUp + kActivation)},
+                        {AdapterTargets::QueryValue, kQueries + kValues, kHidden * (kQueries + kValues)}}) {
+    Scenario sc = llama_8b(1, FineTune::Lora, c.targets);
+    const Counts lora = counts_of(sc);
+    sc.recipe.dora = true;
+    const Program p = layer_of(sc);
+    ASSERT_TRUE(is_valid(p)) << *first_fault(p);
+    const Counts dora = count(p, sizes_of(sc, local_dims(sc)));
+    EXPECT_EQ((dora.kept - lora.kept).value(), c.outputs * (kTokens * kBf16 + 4));
+    EXPECT_EQ((dora.flops(Pass::Forward) - lora.flops(Pass::Forward)).value(), 2 * kRank * c.elements);
+    EXPECT_EQ(dora.flops(Pass::BackwardData), lora.flops(Pass::BackwardData));
+    EXPECT_EQ(dora.flops(Pass::BackwardWeight), lora.flops(Pass::BackwardWeight));
+  }
+}
+
+/// Beside the four products of either pass, the rows of four matrices are measured in the forward one.
+TEST(adapters_program, write_weights_in_4_bits_out_to_measure_their_rows) {
+  Scenario sc = llama_8b(1, FineTune::Qlora);
+  sc.recipe.lora_rank = 8;
+  sc.recipe.dora = true;
+  const Program p = layer_of(sc);
+  ASSERT_TRUE(is_valid(p));
+  int forward = 0, backward = 0;
+  for (const Op& op : p.ops) {
+    if (op.kind == Kind::Dequantise) (op.phase == Phase::Forward ? forward : backward) += 1;
+  }
+  EXPECT_EQ(forward, 8);
+  EXPECT_EQ(backward, 4);
+}
+
+TEST(adapters_program, learn_a_magnitude_for_every_output_of_an_adapted_layer) {
+  Scenario sc = llama_8b(1, FineTune::Lora);
+  const double lora = layer_unit(sc, {}).flats[1].elements;
+  sc.recipe.dora = true;
+  EXPECT_EQ(layer_unit(sc, {}).flats[1].elements - lora, kQkv + kHidden + kGateUp + kHidden);
+}
+
 TEST(adapters_program, leaves_the_keys_out_where_queries_and_values_are_adapted) {
   const Counts plain = counts_of(llama_8b(1, FineTune::Pretrain)),
                adapted = counts_of(llama_8b(1, FineTune::Lora, AdapterTargets::QueryValue));

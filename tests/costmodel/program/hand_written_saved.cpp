@@ -96,8 +96,20 @@ Adapted adapted(const Ctx& c) {
 std::int64_t adapter_hidden(const Ctx& c) {
   return c.recipe.fine_tune == FineTune::Ia3 ? 0 : c.dims.tokens * adapted(c).layers * c.adapter_rank;
 }
+/// Of the layers that have them.
+std::int64_t adapted_outputs(const Ctx& c) {
+  std::int64_t sum = 0;
+  if (!learns_magnitudes(c.recipe)) return sum;
+  std::vector<ParameterTensor> tensors;
+  append_layer_parameters(c.model, c.kind, tensors);
+  for (const ParameterTensor& t : tensors) {
+    if (t.matrix && !is_expert(t)) sum += t.rows / t.parts * adapted_parts(c.scenario, t.name, t.parts);
+  }
+  return sum;
+}
 std::int64_t scaled_outputs(const Ctx& c) {
-  return c.recipe.fine_tune == FineTune::Ia3 ? c.dims.tokens * (c.dims.k + c.dims.v) : 0;
+  return c.recipe.fine_tune == FineTune::Ia3 ? c.dims.tokens * (c.dims.k + c.dims.v)
+                                             : c.dims.tokens * adapted_outputs(c);
 }
 /// MLA expands k for every head, so its key is as wide as the query.
 std::int64_t key_width(const Ctx& c) {
@@ -192,6 +204,7 @@ constexpr std::array<SavedTensor, kSavedCount> kTable{{
     {Saved::AdapterInput, "adapter.input", [](const Ctx& c) { return adapted(c).inputs; }, kNo, 0, false},
     {Saved::AdapterHidden, "adapter.hidden", adapter_hidden, kNo, 0, false},
     {Saved::ScaledOutput, "adapter.scaled_output", scaled_outputs, kNo, 0, false},
+    {Saved::RowNorms, "adapter.row_norms", adapted_outputs, kNo, 0, false},
 }};
 
 double kept_share(const SavedTensor& tensor, const Recipe& recipe) {

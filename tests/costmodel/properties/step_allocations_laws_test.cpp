@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "costmodel/program/step_allocations.h"
+#include "costmodel/spec/stage_plan.h"
 #include "tests/costmodel/properties/accepted_scenario.h"
 
 namespace hexaplan::costmodel::program {
@@ -37,6 +38,27 @@ std::int64_t alive_after(const std::vector<AllocationEvent>& calls) {
     }
   }
   return alive;
+}
+
+RC_GTEST_PROP(step_allocations, say_whose_each_tensor_is, ()) {
+  const Scenario sc = simulated_scenario();
+  const int steps = 2;
+  const auto named = named_allocations(sc, 0, steps);
+  RC_PRE(named.has_value());
+  RC_ASSERT(named->events == calls_of_steps(sc, steps));
+  const auto made = std::count_if(named->events.begin(), named->events.end(),
+                                  [](const AllocationEvent& e) { return e.call == Call::Allocate; });
+  RC_ASSERT(std::ssize(named->origins) == made);
+  int before = 0;
+  for (const AllocationOrigin& origin : named->origins) {
+    RC_ASSERT(!origin.tensor.empty());
+    RC_ASSERT(origin.step >= before && origin.step <= steps);
+    before = origin.step;
+    RC_ASSERT(origin.layer < sc.model.layers + mtp_modules(sc));
+    RC_ASSERT(origin.microbatch < microbatches_per_step(sc));
+    RC_ASSERT(origin.layer < 0 || origin.microbatch >= 0);
+    RC_ASSERT((origin.step == 0) == (origin.instant == kIdle) || origin.step > 0);
+  }
 }
 
 RC_GTEST_PROP(step_allocations, name_tensors_that_are_alive, ()) {

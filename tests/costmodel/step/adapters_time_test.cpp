@@ -40,6 +40,20 @@ TEST(adapters, multiply_by_both_factors_forward_and_twice_in_backward) {
   EXPECT_NEAR(flops_of(tuned(FineTune::Lora), "adapter.") / (3 * 2 * tokens * rank * sides), 1, 1e-12);
 }
 
+/// B·A of every adapted layer, in forward alone; and, where it is what both matrices make of the identity,
+/// that of the first one.
+TEST(adapters, of_dora_are_multiplied_with_each_other) {
+  const double weights = 2.0 * 4096 * 4096 + 2.0 * 1024 * 4096 + 3.0 * 14336 * 4096;
+  const double squares = 6.0 * 4096 * 4096 + 1.0 * 14336 * 14336;
+  Scenario sc = tuned(FineTune::Lora);
+  sc.recipe.dora = true;
+  EXPECT_EQ(flops_of(sc, "adapter.row_norms"), 2 * 16 * weights);
+  sc.framework.dora_identity_bytes = 2;
+  EXPECT_EQ(flops_of(sc, "adapter.row_norms"), 2 * 16 * (weights + squares));
+  const double scaled = 8192.0 * (4096 + 2 * 1024 + 4096 + 2 * 14336 + 4096);
+  EXPECT_EQ(bytes_of(sc, "adapter.magnitude"), scaled * 2 * (2 + 3)) << "passes of the example's rules";
+}
+
 TEST(adapters, stand_beside_the_layers_that_the_recipe_targets) {
   const auto per_token_and_rank = [](AdapterTargets targets) {
     Scenario sc = tuned(FineTune::Lora);

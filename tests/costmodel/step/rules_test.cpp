@@ -215,6 +215,22 @@ TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_
       {"gradients-have-a-type", [](Scenario& s) { s.recipe.gradient_dtype = DType::Fp16; },
        "bf16 computation makes bf16 gradients, which nobody accumulates in fp16",
        "use precision fp16, or gradients in bf16 or fp32"},
+      {"magnitudes-are-learned",
+       [](Scenario& s) {
+         s.framework.abilities.dora = true;
+         s.recipe.dora = true;
+         s.recipe.fine_tune = FineTune::Ia3;
+       },
+       "DoRA learns magnitudes of what LoRA's matrices are added to, and none are trained",
+       "use fine-tune lora or qlora, or dora false"},
+      {"magnitudes-are-learned",
+       [](Scenario& s) {
+         s.recipe.dora = true;
+         s.recipe.fine_tune = FineTune::Lora;
+       },
+       "example has no DoRA",
+       "use framework hf-eager (PEFT), fsdp2 or ddp (torchtune), megatron (Megatron-Bridge) or hexaplan, or "
+       "dora false"},
       {"zero-sizes-can-be-said", [](Scenario& s) { s.recipe.sizes.reuse = 0; },
        "example has no sizes of ZeRO's buckets and gathers to say",
        "leave them out, or use framework deepspeed or hf-deepspeed"},

@@ -312,6 +312,9 @@ class WindowFilesTest : public WindowFixture {
     const QString binary = folder_.filePath("trace.pftrace");
     QVERIFY2(page->exportTrace(binary, &problem), qPrintable(problem));
     QVERIFY(contentOf(binary).startsWith('\n') && contentOf(binary).contains("live memory"));
+    const QString snapshot = folder_.filePath("step.pickle");
+    QVERIFY2(page->exportTrace(snapshot, &problem), qPrintable(problem));
+    QVERIFY(contentOf(snapshot).startsWith("\x80\x02") && contentOf(snapshot).contains("segment_alloc"));
     QVERIFY(!page->exportTrace(folder_.filePath("no/such/folder/trace.json"), &problem));
     QVERIFY(!problem.isEmpty());
   }

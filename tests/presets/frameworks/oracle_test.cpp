@@ -119,6 +119,7 @@ void adapt(const JsonValue& of, Recipe& recipe) {
                                   [&](const auto& row) { return row.first == adapters; });
   ASSERT_NE(found, std::end(kTargets)) << adapters;
   recipe.lora_targets = found->second;
+  recipe.dora = of.find("dora") != nullptr;
 }
 
 /// Of the tensors inside layers.

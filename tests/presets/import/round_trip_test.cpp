@@ -54,6 +54,7 @@ Question random_fine_tuning(std::mt19937& random, const LaunchFormat& format) {
     recipe.double_quantization = recipe.fine_tune == FineTune::Qlora && random() % 2 == 0;
     recipe.lora_rank = one_of<std::int64_t>(random, {8, 16, 64});
     recipe.lora_alpha = one_of<std::int64_t>(random, {0, 12, 1000});
+    recipe.dora = request.framework != "deepspeed" && random() % 4 == 0;
     using costmodel::AdapterTargets;
     recipe.lora_targets = one_of<AdapterTargets>(
         random, {AdapterTargets::AllLinear, AdapterTargets::AllLinear, AdapterTargets::Attention,

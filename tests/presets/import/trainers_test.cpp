@@ -62,6 +62,7 @@ lora_r: 32
 lora_alpha: 16
 lora_target_linear: true
 lora_dropout: 0.05
+peft_use_dora: true
 sequence_len: 4096
 micro_batch_size: 1
 gradient_accumulation_steps: 2
@@ -85,6 +86,7 @@ fsdp_config:
   EXPECT_EQ(recipe.fine_tune, FineTune::Qlora);
   EXPECT_EQ(recipe.lora_rank, 32);
   EXPECT_EQ(recipe.lora_alpha, 16);
+  EXPECT_TRUE(recipe.dora);
   EXPECT_EQ(recipe.lora_targets, AdapterTargets::AllLinear);
   EXPECT_EQ(recipe.sequence, 4096);
   EXPECT_EQ(recipe.global_batch, 16);
@@ -188,12 +190,14 @@ TEST(llamafactory, trains_adapters_of_rank_8_everywhere_unless_told_otherwise) {
   EXPECT_EQ(plain.lora_targets, AdapterTargets::AllLinear);
   EXPECT_EQ(plain.parameter_dtype, std::nullopt);
   const costmodel::Recipe other =
-      imported("lora.yaml", text +
-                                "lora_target: q_proj,v_proj\nlora_rank: 64\nquantization_bit: 4\n"
-                                "disable_gradient_checkpointing: true\nflash_attn: disabled\n")
+      imported("lora.yaml",
+               text +
+                   "lora_target: q_proj,v_proj\nlora_rank: 64\nquantization_bit: 4\nuse_dora: true\n"
+                   "disable_gradient_checkpointing: true\nflash_attn: disabled\n")
           .request.recipe;
   EXPECT_EQ(other.fine_tune, FineTune::Qlora);
   EXPECT_EQ(other.lora_targets, AdapterTargets::QueryValue);
+  EXPECT_TRUE(other.dora);
   EXPECT_EQ(other.lora_rank, 64);
   EXPECT_EQ(other.recompute.mode, RecomputeMode::None);
   EXPECT_EQ(other.attention, costmodel::AttentionKernel::Unfused);

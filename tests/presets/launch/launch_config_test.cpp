@@ -628,6 +628,8 @@ TEST(launch_config, megatron_bridge_is_told_what_the_model_computes) {
               HasSubstr("target_modules: [\"linear_qkv\",\"linear_proj\",\"linear_fc1\",\"linear_fc2\"]"));
   EXPECT_THAT(lora.text, HasSubstr("alpha: 32\n"));
   EXPECT_THAT(lora.gaps, Contains(HasSubstr("checkpoint.pretrained_checkpoint")));
+  adapters.recipe.dora = true;
+  EXPECT_THAT(config(adapters, "bridge").text, HasSubstr("_target_: \"megatron.bridge.peft.dora.DoRA\"\n"));
 }
 
 TEST(launch_config, maxtexts_mesh_is_cut_at_the_nodes) {

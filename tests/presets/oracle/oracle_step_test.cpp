@@ -85,6 +85,7 @@ TEST(oracle_question, refuses_every_word_that_no_script_runs) {
       {"hf-eager", "dp1", "optimizer", "lion", "--optimizer: got \"lion\", expected adamw"},
       {"hf-eager", "dp1", "recompute", "selective", "--recompute: got \"selective\", expected none, full"},
       {"hf-eager", "dp1", "lora_rank", "8", "--lora-rank: got 8, expected --fine-tune lora"},
+      {"hf-eager", "dp1", "dora", "true", "--dora: got true, expected --fine-tune lora"},
       {"hf-eager", "dp1", "compile", "true", "--compile: got true, expected false"},
       {"hf-eager", "dp1", "gradient_dtype", "fp32", "--grad-dtype: got \"fp32\", expected its default"},
       {"hf-eager", "dp1", "dropout", "0.1", "--dropout: got 0.1, expected its default"},

@@ -77,6 +77,27 @@ TEST(adapters, lora_trains_what_peft_counts) {
         << model;
 }
 
+/// The same of LoraConfig(use_dora=True), peft 0.21.2 over transformers 5.24.0, counted on the meta device: a
+/// magnitude beside every output of an adapted layer, of Llama-3.1-8B 32 × 43,008.
+TEST(adapters, dora_trains_what_peft_counts) {
+  const auto of = [](const char* model, costmodel::AdapterTargets targets) {
+    Scenario sc = scenario(model, FineTune::Lora, "hf-eager", "ddp");
+    sc.recipe.lora_targets = targets;
+    sc.recipe.dora = true;
+    return trained(sc);
+  };
+  struct Row {
+    const char* model;
+    double everywhere, queries_and_values;
+  };
+  for (const Row& row : {Row{"llama-3.1-8b", 41'943'040 + 32 * 43'008, 6'979'584},
+                         {"qwen2.5-7b", 41'760'768, 5'160'960},
+                         {"gemma-2-9b", 55'867'392, 9'203'712}}) {
+    EXPECT_EQ(of(row.model, costmodel::AdapterTargets::AllLinear), row.everywhere) << row.model;
+    EXPECT_EQ(of(row.model, costmodel::AdapterTargets::QueryValue), row.queries_and_values) << row.model;
+  }
+}
+
 /// Per layer of Llama-3.1-8B: q, k and v 4096 + 6144, o 8192, gate and up 4096 + 28672, down 18432
 /// (NVIDIA-NeMo/Megatron-Bridge lora.py: linear_qkv, linear_proj, linear_fc1, linear_fc2). The executor's
 /// adapters stand beside each layer, whatever code the model has.

@@ -18,6 +18,14 @@ void adapt_queries_and_values(Scenario& sc) {
   sc.recipe.lora_targets = costmodel::AdapterTargets::QueryValue;
   sc.recipe.recompute.mode = costmodel::RecomputeMode::Full;
 }
+void learn_magnitudes(Scenario& sc) {
+  adapt(sc);
+  sc.recipe.dora = true;
+}
+void learn_magnitudes_recomputed(Scenario& sc) {
+  adapt_queries_and_values(sc);
+  sc.recipe.dora = true;
+}
 /// IA³ beside attention and MLP.
 void scale(Scenario& sc) {
   sc.recipe.fine_tune = costmodel::FineTune::Ia3;
@@ -251,6 +259,10 @@ const std::vector<LayoutCase>& layout_cases() {
       {"lora_tp4_sp_pp2", {.tp = 4, .pp = 2, .sp = true}, adapt},
       {"lora_zero3_zb_h1", {.dp = 2, .pp = 2, .sharding = {.stage = 3}, .schedule = kZb}, adapt},
       {"lora_qv_zero1_recomputed", {.dp = 2, .sharding = {.stage = 1}}, adapt_queries_and_values},
+      {"dora", {}, learn_magnitudes},
+      {"dora_pp2", {.pp = 2}, learn_magnitudes},
+      {"dora_zero3_zb_h1", {.dp = 2, .pp = 2, .sharding = {.stage = 3}, .schedule = kZb}, learn_magnitudes},
+      {"dora_qv_zero1_recomputed", {.dp = 2, .sharding = {.stage = 1}}, learn_magnitudes_recomputed},
       {"ia3", {}, scale},
       {"ia3_tp4_sp_pp2", {.tp = 4, .pp = 2, .sp = true}, scale},
       {"ia3_zero3_zb_h1", {.dp = 2, .pp = 2, .sharding = {.stage = 3}, .schedule = kZb}, scale},

@@ -61,6 +61,7 @@ class ProgramTotals {
       add_flops(program::kSites[site].name, counts.sites[site]);
     add_flops("adapter.down", counts.adapters[position(program::AdapterSide::Down)]);
     add_flops("adapter.up", counts.adapters[position(program::AdapterSide::Up)]);
+    add_flops("adapter.row_norms", counts.adapters[position(program::AdapterSide::Sum)]);
     for (const program::CountedMessage& m : counts.messages) {
       const std::string row = message_name(program::row_of(m.site).name, m.pass, m.kind, m.group);
       messages_[row + " messages"] += times_ * m.times;

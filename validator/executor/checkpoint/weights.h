@@ -16,8 +16,8 @@ using WriteWeights =
     std::function<void(int unit, std::string_view name, std::int64_t first, std::span<const double> values)>;
 
 /// Overwrites the master parameters that this rank owns, under any layout; the compute copies follow.
-/// Adapters stay as they are: they stand beside a model, not in it. Call on every rank, before the first
-/// step.
+/// Adapters stay as they are: they stand beside a model, not in it; magnitudes are those of its rows. Call on
+/// every rank, before the first step.
 void load_weights(const ReadWeights& read, const RankView& rank);
 
 /// Hands over the master parameters that this rank owns: on all ranks together every element once.

@@ -27,8 +27,10 @@ struct Weights {
   /// The second matrices of the adapters beside a weight: each makes some columns of what the layer makes
   /// from as many columns of the hidden values as it has.
   struct AdapterPart {
+    std::string_view first;               // name of the matrix before it
     const LocalTensor* matrix = nullptr;  // its values and its gradient are not there at the same time
     std::int64_t first_output = 0, first_hidden = 0;
+    std::int64_t first_adapted = 0;  // among the outputs that have adapters
   };
   [[nodiscard]] std::vector<AdapterPart> adapter_parts(const costmodel::program::Weight& weight) const;
   [[nodiscard]] View value(costmodel::Parameter parameter) const {
@@ -108,6 +110,7 @@ void run_bias_weight(const Operation& o);
 void run_grouped_bias_add(const Operation& o);
 void run_grouped_bias_weight(const Operation& o);
 void run_scale(const Operation& o);
+void run_row_norms(const Operation& o);
 void run_scale_columns(const Operation& o);
 void run_scale_columns_back(const Operation& o);
 void run_clip(const Operation& o);

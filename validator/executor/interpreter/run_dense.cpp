@@ -1,4 +1,6 @@
 // Products, norms, activations, the two ends of the model.
+#include <cmath>
+
 #include "costmodel/parameters/adapters.h"
 #include "costmodel/units/mutation.h"
 #include "validator/executor/interpreter/operation.h"
@@ -23,10 +25,12 @@ namespace {
 struct Names {
   std::string_view first, last;
 };
-/// Of adapters' first matrices, or scales, those that the unit has beside the weight's parameters.
+/// Of adapters' first matrices, magnitudes or scales, those that the unit has beside the weight's parameters.
 Names names_of(const Unit& unit, const program::Weight& weight) {
   const Parameter last = weight.last == Parameter::Count ? weight.first : weight.last;
-  if (weight.adapter == program::AdapterSide::None) return {name_of(weight.first), name_of(last)};
+  const bool frozen =
+      weight.adapter == program::AdapterSide::None || weight.adapter == program::AdapterSide::Sum;
+  if (frozen) return {name_of(weight.first), name_of(last)};
   Names names;
   if (weight.adapter == program::AdapterSide::Scale) {
     for (const costmodel::ScaledLayer& layer : costmodel::scaled_layers()) {
@@ -38,8 +42,9 @@ Names names_of(const Unit& unit, const program::Weight& weight) {
   }
   for (const costmodel::AdaptableLayer& layer : costmodel::adaptable_layers()) {
     if ((layer.matrix != weight.first && layer.matrix != last) || !unit.holds(layer.a)) continue;
-    if (names.first.empty()) names.first = layer.a;
-    names.last = layer.a;
+    const bool magnitudes = weight.adapter == program::AdapterSide::Magnitude;
+    if (names.first.empty()) names.first = magnitudes ? layer.m : layer.a;
+    names.last = magnitudes ? layer.m : layer.a;
   }
   return names;
 }
@@ -90,9 +95,11 @@ std::vector<Weights::AdapterPart> Weights::adapter_parts(const program::Weight& 
   for (const costmodel::AdaptableLayer& layer : costmodel::adaptable_layers()) {
     if (layer.matrix != weight.first && layer.matrix != weight.last) continue;
     if (unit->holds(layer.b)) {
+      next.first = layer.a;
       next.matrix = &unit->tensor(layer.b);
       parts.push_back(next);
       next.first_hidden += next.matrix->cols;
+      next.first_adapted += next.matrix->rows;
     }
     next.first_output += unit->tensor(name_of(layer.matrix)).rows / costmodel::linear_layers_in(layer.matrix);
   }
@@ -281,17 +288,65 @@ View scaled_columns(const View& all, const View& kept) {
   return all.column_range(all.cols - kept.cols, kept.cols);
 }
 
+/// Calls visit(columns of `all`, the same columns of `kept`, their factors): of DoRA for those that each
+/// adapter changes.
+template <class Visitor>
+void for_scaled_columns(const Operation& o, const View& all, const View& kept, const View& factors,
+                        const Visitor& visit) {
+  if (o.weight_of().adapter == program::AdapterSide::Scale)
+    return visit(scaled_columns(all, kept), kept, factors);
+  for (const Weights::AdapterPart& part : o.weights.adapter_parts(o.weight_of())) {
+    const std::int64_t n = part.matrix->rows;
+    visit(all.column_range(part.first_output, n), kept.column_range(part.first_adapted, n),
+          factors.data == nullptr ? factors : factors.slice(part.first_adapted, n));
+  }
+}
+
 }  // namespace
 
+/// 1/‖row of W + scale·B·A‖ from ‖row of W/scale + B·A‖, which a norm of rows has among its statistics.
+void run_row_norms(const Operation& o) {
+  Device& device = o.rank.device;
+  const View frozen = o.weight(), all = o.frame.matrix(o.op.writes[1]), norms = o.out(0);
+  const double scale = costmodel::adapter_scale(o.rank.scenario);
+  for (const Weights::AdapterPart& part : o.weights.adapter_parts(o.weight_of())) {
+    const std::int64_t n = part.matrix->rows;
+    const View rows = all.row_range(part.first_output, n);
+    const View lengths = norms.slice(part.first_adapted, n).reshaped(n, 1);
+    device.copy(rows, frozen.row_range(part.first_output, n));
+    device.scale(rows, 1 / scale);
+    device.gemm(o.issue(), {.a = o.weights.unit->weight(part.matrix->name),
+                            .b = o.weights.unit->weight(part.first),
+                            .c = rows,
+                            .accumulate = !costmodel::mutant("measured-rows-lack-the-frozen-ones")});
+    device.norm({.kind = costmodel::NormKind::Rms, .epsilon = 0}, rows, {}, {}, rows, lengths);
+    device.scale(lengths, 1 / (scale * std::sqrt(static_cast<double>(rows.cols))));
+  }
+}
 void run_scale_columns(const Operation& o) {
-  const View scaled = scaled_columns(o.out(0), o.out(1));
-  o.rank.device.copy(o.out(1), scaled);
-  o.rank.device.scale_columns(scaled, o.weight());
+  const View kept = o.out(1), norms = o.op.reads.size() > 1 ? o.in(1) : View{};
+  const View weight = o.weight();
+  for_scaled_columns(o, o.out(0), kept, norms, [&](const View& y, const View& held, const View& lengths) {
+    if (lengths.data != nullptr) o.rank.device.scale_columns(y, lengths);
+    o.rank.device.copy(held, y);
+  });
+  for_scaled_columns(o, o.out(0), kept, weight, [&](const View& y, const View&, const View& factors) {
+    o.rank.device.scale_columns(y, factors);
+  });
 }
 void run_scale_columns_back(const Operation& o) {
-  const View kept = o.in(1), d = scaled_columns(o.out(0), kept);
-  o.rank.device.column_dots(d, kept, o.weight_gradient());
-  if (!costmodel::mutant("scaled-gradients-are-not-scaled")) o.rank.device.scale_columns(d, o.weight());
+  const View kept = o.in(1), norms = o.op.reads.size() > 2 ? o.in(2) : View{};
+  const View weight = o.weight(), gradient = o.weight_gradient();
+  for_scaled_columns(o, o.out(0), kept, gradient, [&](const View& d, const View& held, const View& sums) {
+    o.rank.device.column_dots(d, held, sums);
+  });
+  if (costmodel::mutant("scaled-gradients-are-not-scaled")) return;
+  for (const View& factors : {weight, norms}) {
+    if (factors.data == nullptr) continue;
+    for_scaled_columns(o, o.out(0), kept, factors, [&](const View& d, const View&, const View& by) {
+      o.rank.device.scale_columns(d, by);
+    });
+  }
 }
 void run_clip(const Operation& o) {
   o.rank.device.copy(o.out(0), o.in(0));

@@ -5,6 +5,8 @@
 #include <numbers>
 #include <string_view>
 
+#include "costmodel/parameters/adapters.h"
+
 namespace hexaplan::validator {
 namespace {
 
@@ -29,6 +31,29 @@ std::uint64_t stream_of(std::string_view name, int unit) {
 
 bool ends_on_the_residual_stream(std::string_view name) {
   return name == "attention.output.weight" || name.ends_with("down.weight");
+}
+
+/// Every element as if a rank had all of the tensor.
+double initial_value_of(const InitialDistribution& of, std::uint64_t seed, std::uint64_t stream,
+                        std::int64_t global) {
+  const auto counter = static_cast<std::uint64_t>(global);
+  if (of.uniform)
+    return std::sqrt(3.0) * of.deviation * (2 * unit_interval(counter_random(seed, stream, counter)) - 1);
+  return of.deviation == 0 ? of.mean : of.deviation * counter_normal(seed, stream, counter);
+}
+
+/// What DoRA begins with: lengths of the rows of the frozen matrix, to which B adds nothing yet
+/// (arXiv:2402.09353 §4.1).
+double length_of_row(const costmodel::MeasuredRows& rows, int unit, const costmodel::ModelSpec& model,
+                     std::uint64_t seed, std::int64_t row) {
+  const InitialDistribution of = initial_distribution({.name = rows.matrix}, model, false);
+  const std::uint64_t stream = stream_of(rows.matrix, unit);
+  double sum = 0;
+  for (std::int64_t c = 0; c < rows.cols; ++c) {
+    const double value = initial_value_of(of, seed, stream, (rows.first + row) * rows.cols + c);
+    sum += value * value;
+  }
+  return std::sqrt(sum);
 }
 
 }  // namespace
@@ -63,11 +88,12 @@ void initial_values(const LocalTensor& t, int unit, const costmodel::ModelSpec& 
   const std::uint64_t stream =
       copy ? stream_of("embedding.word.weight", UnitPlan::kEmbedding) : stream_of(t.name, unit);
   const InitialDistribution of = initial_distribution(t, model, begun);
+  costmodel::MeasuredRows measured;
+  if (t.adapter)
+    measured = measured_rows(model, costmodel::class_of_layer(model, unit), t.name).value_or(measured);
   const auto value_at = [&](std::int64_t global) {
-    const auto counter = static_cast<std::uint64_t>(global);
-    if (of.uniform)
-      return std::sqrt(3.0) * of.deviation * (2 * unit_interval(counter_random(seed, stream, counter)) - 1);
-    return of.deviation == 0 ? of.mean : of.deviation * counter_normal(seed, stream, counter);
+    return measured.cols > 0 ? length_of_row(measured, unit, model, seed, global)
+                             : initial_value_of(of, seed, stream, global);
   };
   const std::int64_t end = first + std::ssize(out);
   for (const RowSegment& s : t.segments) {

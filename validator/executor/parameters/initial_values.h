@@ -20,7 +20,8 @@ struct InitialDistribution {
 };
 /// Norms multiply by 1, biases add nothing, all else is normal around zero. Of adapters A is uniform within
 /// ±1/√inputs, B is zero (huggingface/peft src/peft/tuners/lora/layer.py reset_lora_parameters), unless
-/// training has `begun`; IA³'s scales are 1 (its tuners/ia3/layer.py).
+/// training has `begun`; IA³'s scales are 1 (its tuners/ia3/layer.py). DoRA's magnitudes are lengths of rows
+/// of the frozen matrices (its tuners/lora/dora.py), which initial_values knows.
 [[nodiscard]] InitialDistribution initial_distribution(const LocalTensor& tensor,
                                                        const costmodel::ModelSpec& model, bool begun = false);
 
