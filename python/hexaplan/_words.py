@@ -27,6 +27,7 @@ class EstimateWords(TypedDict, total=False):
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
     lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
+    dora: Optional[Word]  # LoRA, QLoRA: rows of the sum are divided by their lengths and times learned magnitudes: false, true. Default: false
     double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
     offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
@@ -92,6 +93,7 @@ class SimulateWords(TypedDict, total=False):
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
     lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
+    dora: Optional[Word]  # LoRA, QLoRA: rows of the sum are divided by their lengths and times learned magnitudes: false, true. Default: false
     double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
     offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
@@ -155,6 +157,7 @@ class SearchWords(TypedDict, total=False):
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
     lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
+    dora: Optional[Word]  # LoRA, QLoRA: rows of the sum are divided by their lengths and times learned magnitudes: false, true. Default: false
     double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
     offload_device: Optional[Word]  # Where offloaded states are: cpu, nvme. Default: cpu
@@ -252,6 +255,7 @@ class CompareWords(TypedDict, total=False):
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
     lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
+    dora: Optional[Word]  # LoRA, QLoRA: rows of the sum are divided by their lengths and times learned magnitudes: false, true. Default: false
     double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
     offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
@@ -314,6 +318,7 @@ class ImportWords(TypedDict, total=False):
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
     lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
+    dora: Optional[Word]  # LoRA, QLoRA: rows of the sum are divided by their lengths and times learned magnitudes: false, true. Default: false
     double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
     offload_fraction: Optional[Word]  # Share of the optimizer's states to offload. Default: 1, all
