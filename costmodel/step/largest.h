@@ -18,7 +18,7 @@ struct PricedOperation {
   Seconds per_step;  // once × runs
 };
 /// Operations that one rank of `stage` spends most time in, largest first, at most `most`. Equal ones of
-/// different layer classes are listed apart.
+/// different layer classes are listed apart. "collective.host": what calls of collectives cost the host.
 [[nodiscard]] std::vector<PricedOperation> largest_operations(const Scenario& scenario,
                                                               const Calibration& calibration, int stage,
                                                               std::size_t most);

@@ -1,5 +1,6 @@
 #include "costmodel/step/layer_cost.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <iterator>
@@ -25,6 +26,11 @@ static_assert(sizeof(PassCost) == std::size(kPassParts) * sizeof(Seconds), "ever
 /// ranks, 14 with 4, 23.5 with 8 on one node, 50 with 16 on two, 97 with 32 on four; for every model and
 /// micro-batch.
 constexpr double kHostBetweenNodes = 1.25;
+
+/// Members beyond which a call costs no more: the largest group that one of those runs had for many calls in
+/// a step (buckets of gradients; none has more than 256 replicas, and those gather once). What the host waits
+/// for is not known, hence not whether it goes on growing.
+constexpr std::int64_t kMostMembersMeasured = 128;
 
 /// Standard deviation of the speed of GPUs of one type under their power limit; an estimate: 8 % average
 /// variation (Sinha et al., "Not All GPUs Are Created Equal", SC22, arXiv:2208.11035, abstract; V100, MI60
@@ -85,7 +91,8 @@ Pricer::Pricer(const Scenario& sc, const Calibration& calibration)
   if (!pipeline_crosses_network_ || per_member <= Seconds{}) return;
   for (std::size_t g = 0; g < kGroupCount; ++g) {
     const double between = crosses_network(static_cast<Group>(g)) ? kHostBetweenNodes : 1.0;
-    collective_host_[g] = per_member * (between * static_cast<double>(placements_[g].ranks));
+    const auto members = std::min<std::int64_t>(placements_[g].ranks, kMostMembersMeasured);
+    collective_host_[g] = per_member * (between * static_cast<double>(members));
   }
 }
 
