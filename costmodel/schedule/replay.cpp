@@ -22,16 +22,20 @@ class ComputeClock {
         now_{std::move(begin)} {
     times_.reserve(chunks.size());
     for (const ChunkSeconds& chunk : chunks)
-      times_.push_back({chunk.forward, chunk.backward_input, chunk.backward_weight,
-                        chunk.backward_input + chunk.backward_weight});
+      times_.push_back({chunk.waits_before + chunk.forward, chunk.backward_input,
+                        chunk.backward_weight + chunk.waits_behind,
+                        chunk.backward_input + chunk.backward_weight + chunk.waits_behind});
   }
 
   Seconds run(const Task& task, Seconds arrived) { return advance(task, arrived, time_of(task)); }
   std::pair<Seconds, Seconds> run_pair(const Task& forward, const Task& backward, Seconds arrived) {
     const Seconds collectives =
         chunk_of(forward).forward_collectives + chunk_of(backward).backward_collectives;
-    const Seconds kernels = time_of(forward) + time_of(backward) - collectives;
-    const Seconds end = advance(forward, arrived, overlap(kernels, collectives, 1, slowdown_).total);
+    const bool weights = backward.pass != TaskPass::BackwardInput;
+    const Seconds waits =
+        chunk_of(forward).waits_before + (weights ? chunk_of(backward).waits_behind : Seconds{});
+    const Seconds kernels = time_of(forward) + time_of(backward) - collectives - waits;
+    const Seconds end = advance(forward, arrived, waits + overlap(kernels, collectives, 1, slowdown_).total);
     return {end, end};
   }
   [[nodiscard]] const std::vector<Seconds>& now() const { return now_; }

@@ -244,6 +244,7 @@ Seconds next_step(const std::vector<Seconds>& end, std::vector<Seconds>& begin);
 struct ChunkSeconds {
   Seconds forward, backward_input, backward_weight;
   Seconds forward_collectives, backward_collectives;  // shares of forward and backward_input that may hide
+  Seconds waits_before, waits_behind;                 // its forward and its weights' gradients: nothing hides
   [[nodiscard]] constexpr Seconds total() const { return forward + backward_input + backward_weight; }
 };
 

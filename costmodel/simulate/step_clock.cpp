@@ -170,8 +170,10 @@ void StepClock::after(const Task& task, const Place& at) const {
   }
   if (makes_weight_gradients(task)) {
     ++chunk.weights;
-    if (rules_.reduces_every_pass && !rules_.reduces_beside_backward && pieces.reduction > Seconds{}) {
-      clock.transfer(pieces.reduction, SpanKind::GradientReduce, task.chunk);
+    if (rules_.reduces_every_pass && pieces.reduction > Seconds{}) {
+      // The shard that is kept adds up what every pass has reduced.
+      if (!rules_.reduces_beside_backward)
+        clock.transfer(pieces.reduction, SpanKind::GradientReduce, task.chunk);
       clock.wait_for_data(clock.data_free());
     }
     clock.spend(pieces.scatter_wait, &SimulatedTimes::data_parallel, Stream::Data, SpanKind::GradientReduce);

@@ -15,7 +15,6 @@ StepModel::StepModel(const Scenario& sc, const Calibration& calibration, const s
       prices_{price_layers(sc, local_dims(sc), pricer_, used_classes(stages))},
       totals_{totals_of(prices_)},
       combiner_{sc, message_time(sc, local_dims(sc), pricer_)},
-      span_{replayed_span(sc, totals_)},
       microbatches_{static_cast<double>(microbatches_per_step(sc))} {}
 
 LayerCost StepModel::stage_cost(const StagePlan& stage) const {
@@ -32,19 +31,39 @@ LayerCost StepModel::stage_cost(const StagePlan& stage) const {
   return stage.copies == 1 ? cost : cost * (1.0 / stage.copies);
 }
 
+StageTransfers StepModel::transfers_of(std::size_t stage) const {
+  return price_transfers(sc_, calibration_, pricer_, parameters_, stages_[stage]);
+}
+
+Seconds StepModel::span_of(const std::vector<StageLoad>& loads) const {
+  if (combiner_.has_closed_form()) return {};
+  std::vector<PassWaits> waits;
+  waits.reserve(loads.size());
+  for (const StageLoad& load : loads) waits.push_back(load.waits);
+  return replayed_span(sc_, totals_, waits);
+}
+
 /// The slowest stage sets the pace, with what it does once per step: taking the stage by its compute alone
 /// would let a faster GPU lengthen the step by moving the choice to a stage with more to reduce.
 StepTime StepModel::time() const {
   std::vector<StageLoad> loads;
+  std::vector<StageTransfers> transfers;  // of stages that differ from the one before
   loads.reserve(stages_.size());
+  const auto as_before = [&](std::size_t s) { return s > 0 && stages_[s] == stages_[s - 1]; };
   for (std::size_t s = 0; s < stages_.size(); ++s) {
-    const bool as_before = s > 0 && stages_[s] == stages_[s - 1];
-    loads.push_back(as_before ? loads.back() : StageLoad{.totals = stage_totals(totals_, stages_[s])});
+    if (as_before(s)) {
+      loads.push_back(loads.back());
+      continue;
+    }
+    StageLoad& load = loads.emplace_back(StageLoad{.totals = stage_totals(totals_, stages_[s])});
+    load.waits = combiner_.waits(totals_, stages_[s], transfers.emplace_back(transfers_of(s)), load.totals);
   }
+  const Seconds span = span_of(loads);
   StepTime longest;
-  for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
-    if (stage > 0 && stages_[stage] == stages_[stage - 1]) continue;
-    const StepTime time = time_paced_by(loads, stage);
+  auto own = transfers.begin();
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    if (as_before(s)) continue;
+    const StepTime time = time_paced_by(loads, s, *own++, span);
     if (time.total() > longest.total()) longest = time;
   }
   return longest;
@@ -55,7 +74,7 @@ StageTimes StepModel::times_of(std::size_t stage) const {
   return {.forward = cost.forward * microbatches_,
           .recompute = cost.rerun * microbatches_,
           .backward = cost.backward * microbatches_,
-          .optimizer = price_transfers(sc_, calibration_, pricer_, parameters_, stages_[stage]).update};
+          .optimizer = transfers_of(stage).update};
 }
 
 /// Where a schedule was replayed, every stage takes the whole span: the busiest one says what of it is work,
@@ -84,14 +103,13 @@ void hide(Seconds hidden, StepTime& t) {
 }
 }  // namespace
 
-StepTime StepModel::time_paced_by(const std::vector<StageLoad>& loads, std::size_t slowest) const {
-  const StagePlan& stage = stages_[slowest];
+StepTime StepModel::time_paced_by(const std::vector<StageLoad>& loads, std::size_t slowest,
+                                  const StageTransfers& transfers, Seconds span) const {
   const std::size_t busiest = accounted(loads, slowest);
   const LayerCost cost = stage_cost(stages_[busiest]);
   PassCost passes = cost.forward;
   passes += cost.backward;
-  const StepOverheads overheads = combiner_.overheads(
-      totals_, stage, price_transfers(sc_, calibration_, pricer_, parameters_, stage), loads, slowest, span_);
+  const StepOverheads overheads = combiner_.overheads(transfers, loads, slowest, span);
   StepTime t;
   t.gemm = passes.gemm * microbatches_;
   t.attention = passes.attention * microbatches_;

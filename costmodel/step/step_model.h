@@ -26,7 +26,10 @@ class StepModel {
 
  private:
   [[nodiscard]] std::size_t accounted(const std::vector<StageLoad>& loads, std::size_t slowest) const;
-  [[nodiscard]] StepTime time_paced_by(const std::vector<StageLoad>& loads, std::size_t slowest) const;
+  [[nodiscard]] StageTransfers transfers_of(std::size_t stage) const;
+  [[nodiscard]] StepTime time_paced_by(const std::vector<StageLoad>& loads, std::size_t slowest,
+                                       const StageTransfers& transfers, Seconds span) const;
+  [[nodiscard]] Seconds span_of(const std::vector<StageLoad>& loads) const;
   [[nodiscard]] LayerCost stage_cost(const StagePlan& stage) const;
 
   const Scenario& sc_;
@@ -37,7 +40,6 @@ class StepModel {
   LayerPrices prices_;
   LayerTotals totals_;
   StepCombiner combiner_;
-  Seconds span_;
   double microbatches_;
 };
 

@@ -1,6 +1,7 @@
 #include "costmodel/step/step_parts.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "costmodel/compute/kernel_time.h"
 #include "costmodel/compute/operations.h"
@@ -169,19 +170,24 @@ PassTotals stage_totals(const LayerTotals& layers, const StagePlan& stage) {
   return stage.copies == 1 ? sum : sum * (1.0 / stage.copies);
 }
 
-Seconds replayed_span(const Scenario& sc, const LayerTotals& layers) {
+Seconds replayed_span(const Scenario& sc, const LayerTotals& layers, std::span<const PassWaits> waits) {
   const auto microbatches = static_cast<int>(microbatches_per_step(sc));
   if (sc.layout.pp == 1 || has_closed_form(sc.layout, microbatches)) return {};
   const auto chunks = plan_chunks(sc);
   std::vector<ChunkSeconds> seconds;
   seconds.reserve(chunks.size());
-  for (const StagePlan& chunk : chunks) {
-    const PassTotals t = stage_totals(layers, chunk);
+  const auto per_stage = static_cast<std::size_t>(chunks_per_stage(sc.layout));
+  const double of_chunk = static_cast<double>(model_copies(sc.layout.schedule)) / chunks_per_stage(sc.layout);
+  for (std::size_t c = 0; c < chunks.size(); ++c) {
+    const PassTotals t = stage_totals(layers, chunks[c]);
+    const PassWaits stage = waits.empty() ? PassWaits{} : waits[c / per_stage];
     seconds.push_back({.forward = t.forward,
                        .backward_input = t.backward - t.weight_gradient + t.rerun,
                        .backward_weight = t.weight_gradient,
                        .forward_collectives = t.forward_collectives,
-                       .backward_collectives = t.backward_collectives + t.rerun_collectives});
+                       .backward_collectives = t.backward_collectives + t.rerun_collectives,
+                       .waits_before = stage.gathers * of_chunk,
+                       .waits_behind = (stage.reductions + stage.offload) * of_chunk});
   }
   return pipeline_time(sc.layout.schedule, sc.layout.pp, microbatches, sc.layout.vpp, seconds,
                        sc.framework.overlap_slowdown);
@@ -231,7 +237,7 @@ StageTransfers price_transfers(const Scenario& sc, const Calibration& calibratio
   if (reduction.empty() && gathering.empty()) return transfers;
   transfers.reduction = total(reduction, pass_of_reduction(sc), pricer);
   transfers.gathering = total(gathering, Pass::Step, pricer);
-  transfers.buckets = std::max(1.0, p.buckets);
+  transfers.buckets = std::max(1.0, std::round(p.buckets));
   transfers.slices = slices(sc, calibration, p);
   for (const auto* operations_of : {&reduction, &gathering})
     for (const Operation& op : *operations_of) transfers.host += pricer.collective_host(op);
@@ -244,6 +250,7 @@ StepCombiner::StepCombiner(const Scenario& sc, Seconds message)
       pp_{sc.layout.pp},
       vpp_{sc.layout.vpp},
       chunks_{chunks_per_stage(sc.layout) / model_copies(sc.layout.schedule)},
+      copies_{model_copies(sc.layout.schedule)},
       microbatches_{static_cast<double>(microbatches_per_step(sc))},
       closed_form_{costmodel::has_closed_form(sc.layout, static_cast<int>(microbatches_per_step(sc)))},
       by_layer_{gathers_layers(sc)},
@@ -254,17 +261,20 @@ StepCombiner::StepCombiner(const Scenario& sc, Seconds message)
       pipeline_overlap_{costmodel::pipeline_overlap(sc)},
       messages_{pipeline_messages(message)} {}
 
-/// Time the slowest stage waits: filling and draining the pipeline through the others.  [docs/formulas.md#S3]
+/// Time the slowest stage waits: filling and draining the pipeline through the others, whose passes wait for
+/// what they gather and reduce.  [docs/formulas.md#S3]
 Seconds StepCombiner::bubble(std::span<const StageLoad> stages, std::size_t slowest, Seconds span) const {
   if (pp_ == 1) return {};
   if (!closed_form_) {
     const PassTotals& work = stages[slowest].totals;
     const Seconds hidden = hidden_in_pairs(work, *framework_, schedule_);
-    return larger(Seconds{} - hidden * microbatches_, span - work.total() * microbatches_);
+    const Seconds busy = work.total() + stages[slowest].waits.total();
+    return larger(Seconds{} - hidden * microbatches_, span - busy * microbatches_);
   }
   Seconds others;
   for (std::size_t s = 0; s < stages.size(); ++s)
-    others += stages[s].totals.total() * (stages[s].count - (s == slowest ? 1 : 0));
+    others +=
+        (stages[s].totals.total() + stages[s].waits.total()) * (stages[s].count - (s == slowest ? 1 : 0));
   return others / static_cast<double>(vpp_);
 }
 
@@ -280,21 +290,46 @@ Seconds StepCombiner::pipeline_messages(Seconds message) const {
   return message * (fill + steady) + framework_->pipeline_wait * waits;
 }
 
+/// A rank that keeps no more than its shard adds to it what a backward has reduced, and waits for that: CUDA
+/// streams at its end (deepspeedai/DeepSpeed@edaa722 runtime/zero/stage_1_and_2.py
+/// independent_gradient_partition_epilogue; NVIDIA/Megatron-LM@d98e8a6 core/distributed/fsdp
+/// _root_post_backward).  [docs/formulas.md#C8]
+Seconds StepCombiner::reduced_in_pass(const PassTotals& totals, const StageTransfers& transfers) const {
+  const Seconds reduction = transfers.reduction * (1.0 / copies_);
+  if (!reduces_beside_backward_) return reduction;
+  const bool split = splits_backward(schedule_) && !runs_in_pairs(schedule_);
+  const Seconds beside = split ? totals.weight_gradient : totals.backward + totals.rerun;
+  return exposed_in_buckets(beside, reduction,
+                            std::max(1.0, std::round(transfers.buckets / (chunks_ * copies_))),
+                            framework_->overlap_slowdown);
+}
+
+PassWaits StepCombiner::waits(const LayerTotals& layers, const StagePlan& stage,
+                              const StageTransfers& transfers, const PassTotals& totals) const {
+  PassWaits waits{.gathers = {}, .reductions = {}, .offload = offload_wait(totals, transfers)};
+  if (by_layer_) {
+    const ShardedWait wait = sharded_wait(layers, stage, transfers);
+    waits.gathers = wait.forward;
+    waits.reductions = wait.backward;
+  } else if (reduces_every_pass_) {
+    waits.reductions = reduced_in_pass(totals, transfers);
+  }
+  return waits;
+}
+
 /// What one rank still waits for after its last backward, and before its first forward. [docs/formulas.md#C8]
-Seconds StepCombiner::data_parallel(const PassTotals& slowest, const StageTransfers& transfers) const {
-  const FrameworkProfile& f = *framework_;
-  const double times = reduces_every_pass_ ? microbatches_ : 1;
-  const Seconds gradients = times * transfers.reduction;
-  const Seconds hidden = times * (slowest.backward + slowest.rerun) / f.overlap_slowdown;
-  const Seconds exposed = reduces_beside_backward_
-                              ? larger(transfers.reduction / transfers.buckets, gradients - hidden)
-                              : gradients;
-  const Seconds gather = transfers.gathering;
-  const Seconds exposed_gather =
-      gathers_beside_forward_
-          ? larger(gather / transfers.buckets, gather - slowest.forward / f.overlap_slowdown)
-          : gather;
-  return exposed + exposed_gather + transfers.slices + transfers.host;
+Seconds StepCombiner::once_per_step(const PassTotals& slowest, const StageTransfers& transfers) const {
+  if (by_layer_) return transfers.slices;
+  const auto exposed = [&](bool hides, Seconds compute, Seconds transfer) {
+    return hides ? exposed_in_buckets(compute, transfer, transfers.buckets, framework_->overlap_slowdown)
+                 : transfer;
+  };
+  const Seconds gradients =
+      reduces_every_pass_
+          ? Seconds{}
+          : exposed(reduces_beside_backward_, slowest.backward + slowest.rerun, transfers.reduction);
+  return gradients + exposed(gathers_beside_forward_, slowest.forward, transfers.gathering) +
+         transfers.slices + transfers.host;
 }
 
 /// ZeRO-3 / FSDP: every layer is gathered before its forward and its backward and its gradient scattered, per
@@ -333,21 +368,18 @@ ShardedWait StepCombiner::sharded_wait(const LayerTotals& layers, const StagePla
     wait += sharded_layer(transfers.layers[c], layer.forward, backward) * stage.layers[c];
   }
   wait += sharded_layer(transfers.embedding, {}, {});
-  wait += sharded_layer(transfers.head, layers.head.forward, layers.head.backward);
+  wait += sharded_layer(transfers.head, layers.head.forward * stage.head, layers.head.backward * stage.head);
   return wait * (1.0 / stage.copies);
 }
 
-StepOverheads StepCombiner::overheads(const LayerTotals& layers, const StagePlan& stage,
-                                      const StageTransfers& transfers, std::span<const StageLoad> stages,
+StepOverheads StepCombiner::overheads(const StageTransfers& transfers, std::span<const StageLoad> stages,
                                       std::size_t slowest, Seconds span) const {
-  const ShardedWait wait = by_layer_ ? sharded_wait(layers, stage, transfers) : ShardedWait{};
+  const StageLoad& paces = stages[slowest];
   return {.pipeline_p2p = messages_,
           .bubble = bubble(stages, slowest, span),
-          .data_parallel = (by_layer_ ? (wait.forward + wait.backward) * microbatches_ + transfers.slices
-                                      : data_parallel(stages[slowest].totals, transfers)) +
-                           transfers.mirror,
-          .offload = transfers.gradients_to_host_once +
-                     offload_wait(stages[slowest].totals, transfers) * microbatches_,
+          .data_parallel = paces.waits.data_parallel() * microbatches_ +
+                           once_per_step(paces.totals, transfers) + transfers.mirror,
+          .offload = transfers.gradients_to_host_once + paces.waits.offload * microbatches_,
           .optimizer = transfers.update,
           .host = framework_->step_overhead + framework_->microbatch_overhead * microbatches_};
 }

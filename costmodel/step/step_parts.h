@@ -89,10 +89,6 @@ struct LayerTotals {
 /// One micro-batch on a stage.
 [[nodiscard]] PassTotals stage_totals(const LayerTotals& layers, const StagePlan& stage);
 
-/// First forward to last backward of a schedule that has no closed form, by running its order; nothing for
-/// the others.  [docs/formulas.md#S3]
-[[nodiscard]] Seconds replayed_span(const Scenario& scenario, const LayerTotals& layers);
-
 /// Collectives of one layer whose parameters are gathered layer by layer, one micro-batch: the last one, and
 /// those before it where gradients wait for it.
 struct LayerTransfers {
@@ -118,11 +114,26 @@ struct StageTransfers {
                                              const Pricer& pricer, const ModelParameters& parameters,
                                              const StagePlan& stage);
 
+/// What a micro-batch waits for on a stage beyond its passes: its neighbours wait for it, too.
+struct PassWaits {
+  Seconds gathers;     // before its forward: parameters gathered by layer
+  Seconds reductions;  // behind its backward: gradients reduced in every pass, and what that gathers again
+  Seconds offload;     // … and gradients on their way to the host
+  [[nodiscard]] constexpr Seconds data_parallel() const { return gathers + reductions; }
+  [[nodiscard]] constexpr Seconds total() const { return data_parallel() + offload; }
+};
+
 /// One stage of a pipeline as its neighbours see it.
 struct StageLoad {
   PassTotals totals;
   int count = 1;  // stages alike
+  PassWaits waits = {};
 };
+
+/// First forward to last backward of a schedule that has no closed form, by running its order; nothing for
+/// the others. `waits`: of every stage, or of none.  [docs/formulas.md#S3]
+[[nodiscard]] Seconds replayed_span(const Scenario& scenario, const LayerTotals& layers,
+                                    std::span<const PassWaits> waits = {});
 
 /// What the passes of one micro-batch wait for where parameters are gathered layer by layer.
 struct ShardedWait {
@@ -151,15 +162,19 @@ class StepCombiner {
   /// `message`: message_time.
   StepCombiner(const Scenario& scenario, Seconds message);
 
-  /// A step paced by `stage`, whose load is stages[slowest]. `span`: replayed_span of the scenario; nothing
-  /// gives a bound from below that no bubble adds to. No allocation.  [docs/formulas.md#T8]
-  [[nodiscard]] StepOverheads overheads(const LayerTotals& layers, const StagePlan& stage,
-                                        const StageTransfers& transfers, std::span<const StageLoad> stages,
+  /// What one micro-batch waits for on `stage`, whose passes are `totals`.
+  [[nodiscard]] PassWaits waits(const LayerTotals& layers, const StagePlan& stage,
+                                const StageTransfers& transfers, const PassTotals& totals) const;
+
+  /// A step paced by stages[slowest], which transfers what `transfers` says. `span`: replayed_span of the
+  /// scenario; nothing gives a bound from below that no bubble adds to. No allocation. Precondition: the
+  /// loads have their waits.  [docs/formulas.md#T8]
+  [[nodiscard]] StepOverheads overheads(const StageTransfers& transfers, std::span<const StageLoad> stages,
                                         std::size_t slowest, Seconds span) const;
 
   /// False where the bubble takes a replayed span.
   [[nodiscard]] bool has_closed_form() const { return closed_form_; }
-  /// True where what `overheads` has for data parallelism is waited for layer by layer.
+  /// True where parameters and gradients are waited for layer by layer.
   [[nodiscard]] bool waits_by_layer() const { return by_layer_; }
 
   /// What the backward of one micro-batch, `totals`, waits for its gradients' copies to the host.
@@ -176,7 +191,9 @@ class StepCombiner {
   /// Less than nothing where passes run in pairs: what of the stage's collectives hides.
   [[nodiscard]] Seconds bubble(std::span<const StageLoad> stages, std::size_t slowest, Seconds span) const;
   [[nodiscard]] Seconds pipeline_messages(Seconds message) const;
-  [[nodiscard]] Seconds data_parallel(const PassTotals& slowest, const StageTransfers& transfers) const;
+  /// Gradients of one micro-batch that are reduced in its backward.
+  [[nodiscard]] Seconds reduced_in_pass(const PassTotals& totals, const StageTransfers& transfers) const;
+  [[nodiscard]] Seconds once_per_step(const PassTotals& slowest, const StageTransfers& transfers) const;
   /// Mean over micro-batches.
   [[nodiscard]] ShardedWait sharded_layer(const LayerTransfers& transfers, Seconds forward,
                                           Seconds backward) const;
@@ -187,6 +204,7 @@ class StepCombiner {
   ScheduleKind schedule_;
   int pp_, vpp_;
   int chunks_;  // of a stage that a micro-batch crosses
+  int copies_;  // of the model
   double microbatches_;
   bool closed_form_, by_layer_, reduction_waits_, reduces_every_pass_, reduces_beside_backward_,
       gathers_beside_forward_;

@@ -21,4 +21,14 @@ struct Overlap {
   return {total, total - compute};
 }
 
+/// What is waited for of a transfer in `buckets` equal parts, each of which starts once its share of
+/// `compute` has run (gradients), or which its share of compute waits for (parameters): one of them has
+/// nothing beside it, nor has one share of compute.  [docs/formulas.md#C8]  Preconditions: buckets >= 1,
+/// slowdown >= 1.
+[[nodiscard]] constexpr Seconds exposed_in_buckets(Seconds compute, Seconds transfer, double buckets,
+                                                   double slowdown) {
+  const double beside = 1 - 1 / buckets;
+  return transfer / buckets + overlap(compute * beside, transfer * beside, 1, slowdown).exposed;
+}
+
 }  // namespace hexaplan::costmodel

@@ -180,10 +180,11 @@ class Stages {
   }
 
   [[nodiscard]] StageCost timed(const StagePlan& plan, const StageTransfers& transfers) const {
-    const StageLoad load{stage_totals(totals_, plan)};
-    const StepOverheads alone = combiner_.overheads(totals_, plan, transfers, {&load, 1}, 0, Seconds{});
-    const double total = load.totals.total().value();
-    return {.pace = total * (microbatches_ - 1.0 / sc_.layout.vpp) + alone.total().value(), .total = total};
+    StageLoad load{.totals = stage_totals(totals_, plan)};
+    load.waits = combiner_.waits(totals_, plan, transfers, load.totals);
+    const StepOverheads alone = combiner_.overheads(transfers, {&load, 1}, 0, Seconds{});
+    const double work = load.totals.total().value(), total = work + load.waits.total().value();
+    return {.pace = work * microbatches_ + alone.total().value() - total / sc_.layout.vpp, .total = total};
   }
 
   const Scenario& sc_;

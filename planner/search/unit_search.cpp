@@ -479,7 +479,6 @@ void UnitSearch::price_stages(const LayoutChoice& combination, PassPart& part, i
   set_stages(combination, part);
   pass_ = &part;
   timed_ = false;
-  span_.reset();
   for (const ShardingChoice& shard : active_) {
     if (shard.operations == operations) price_candidate(shard);
   }

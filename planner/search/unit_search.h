@@ -141,9 +141,11 @@ class UnitSearch {
     friend auto operator<=>(const ReplayKey&, const ReplayKey&) = default;  // NOLINT(modernize-use-nullptr)
   };
   /// What the time of a replayed order depends on within a grid of degrees: times of its micro-batches'
-  /// passes, how many there are, and what of its stages runs again.
+  /// passes, how many there are, what of its stages runs again, and what passes wait for: nothing, or what
+  /// an order of ranks and a sharding make of it.
   using SpanKey =
-      std::tuple<const costmodel::LayerTotals*, std::int64_t, std::uint16_t, costmodel::RecomputeMode, int>;
+      std::tuple<const costmodel::LayerTotals*, std::int64_t, std::uint16_t, costmodel::RecomputeMode, int,
+                 std::optional<std::pair<std::uint16_t, std::uint16_t>>>;
   /// Memory and communication of parameters and gradients, by stage group.
   struct StatePart {
     std::vector<costmodel::MemoryLoad> loads;
@@ -185,7 +187,8 @@ class UnitSearch {
   void time_stages();
   [[nodiscard]] costmodel::Seconds least_span() const;
   void price_candidate(const ShardingChoice& shard);
-  [[nodiscard]] costmodel::Seconds known_span();
+  [[nodiscard]] costmodel::Seconds known_span(const ShardingChoice& shard);
+  void set_waits(const ShardingChoice& shard);
   [[nodiscard]] costmodel::Seconds step_of(const ShardingChoice& shard, costmodel::Seconds span) const;
   [[nodiscard]] bool may_replay() const;
   [[nodiscard]] costmodel::Bytes peak_of(std::uint16_t sharding, const StatePart& states);
@@ -286,8 +289,7 @@ class UnitSearch {
   std::vector<costmodel::LiveLoad> live_, least_live_;  // least_live_: when warm; empty without warm_ups
   std::vector<costmodel::Bytes> offloaded_;             // activations, by stage group; empty unless they are
   costmodel::HostLoad host_;                            // of a node
-  std::optional<costmodel::Seconds> span_;              // of the replayed schedule, once it was needed
-  costmodel::Seconds least_span_;                       // … and a bound from below
+  costmodel::Seconds least_span_;                       // of the replayed schedule: a bound from below
   const LayoutChoice* combination_ = nullptr;
   const PassContent* content_ = nullptr;  // of the stages that are set
   PassPart* pass_ = nullptr;

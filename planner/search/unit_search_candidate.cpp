@@ -22,12 +22,17 @@ namespace {
 constexpr double kReplayedSpread = 0.2;
 }  // namespace
 
+/// What micro-batches wait for under a sharding.
+void UnitSearch::set_waits(const ShardingChoice& shard) {
+  for (std::size_t g = 0; g < plan_.size(); ++g)
+    loads_[g].waits = shard.combiner.waits(*times_, plan_[g], shard.states->transfers[g], loads_[g].totals);
+}
+
 /// The slowest stage sets the pace.
 Seconds UnitSearch::step_of(const ShardingChoice& shard, Seconds span) const {
   Seconds step;
   for (std::size_t g = 0; g < plan_.size(); ++g) {
-    const StepOverheads overheads =
-        shard.combiner.overheads(*times_, plan_[g], shard.states->transfers[g], loads_, g, span);
+    const StepOverheads overheads = shard.combiner.overheads(shard.states->transfers[g], loads_, g, span);
     step = larger(step, loads_[g].totals.total() * microbatches_ + overheads.total());
   }
   return step;
@@ -132,6 +137,7 @@ void UnitSearch::price_candidate(const ShardingChoice& shard) {
     return does_not_fit(1, peak_of(shard.index, *shard.states));
   }
   time_stages();
+  set_waits(shard);
   Seconds step = step_of(shard, least_span_);
   if (may_replay()) {
     if (!visitor_ && is_hopeless(step, least_peak)) {
@@ -143,8 +149,7 @@ void UnitSearch::price_candidate(const ShardingChoice& shard) {
   }
   if (!shard.combiner.has_closed_form()) {
     if (!visitor_ && is_hopeless(step, peak)) return consider(shard, step, peak, false);
-    if (!span_) span_ = known_span();
-    step = step_of(shard, *span_);
+    step = step_of(shard, known_span(shard));
   }
   ++findings_->counts.priced;
   if (visitor_) visitor_(candidate_, step, peak);
@@ -152,13 +157,21 @@ void UnitSearch::price_candidate(const ShardingChoice& shard) {
   record(step, peak);
 }
 
-/// Of the present stages: orders of ranks whose groups lie alike take the same time.
-Seconds UnitSearch::known_span() {
+/// Of the present stages: orders of ranks whose groups lie alike take the same time, where passes wait for
+/// nothing that depends on the sharding.
+Seconds UnitSearch::known_span(const ShardingChoice& shard) {
+  const bool waits = std::any_of(loads_.begin(), loads_.end(),
+                                 [](const StageLoad& load) { return load.waits.total() > Seconds{}; });
   const Recompute& recompute = sc_.recipe.recompute;
   const auto [entry, made] = spans_.try_emplace(
-      {times_, microbatches_per_step(sc_), candidate_.pipe, recompute.mode, recompute.layers});
-  if (made) entry->second = replayed_span(sc_, *times_);
-  return entry->second;
+      {times_, microbatches_per_step(sc_), candidate_.pipe, recompute.mode, recompute.layers,
+       waits ? std::optional{std::pair{candidate_.order, shard.index}} : std::nullopt});
+  if (!made) return entry->second;
+  std::vector<PassWaits> of_stages(waits ? static_cast<std::size_t>(sc_.layout.pp) : 0);
+  const std::vector<StageGroup>& groups = combination_->pipe->groups;
+  for (std::size_t g = 0; waits && g < groups.size(); ++g)
+    for (const int stage : groups[g].members) of_stages[static_cast<std::size_t>(stage)] = loads_[g].waits;
+  return entry->second = replayed_span(sc_, *times_, of_stages);
 }
 
 /// Adds a candidate that meets the memory limits to its prospect. An unpriced one only shows that there is
@@ -206,6 +219,7 @@ Seconds UnitSearch::step_without_recompute(const ShardingChoice& shard) {
   const std::vector<StagePlan> plan = plan_;
   for (StageLoad& load : loads_) load.totals.scale_rerun(0);
   for (StagePlan& stage : plan_) stage.reruns = {};
+  set_waits(shard);
   const Seconds step = step_of(shard, {});
   loads_ = loads;
   plan_ = plan;
@@ -217,7 +231,8 @@ Seconds UnitSearch::step_without_recompute(const ShardingChoice& shard) {
 /// that every stage pays, and those per layer, count.
 Seconds UnitSearch::uneven_bound(const ShardingChoice& shard, bool recomputes) const {
   PassTotals all;
-  Seconds by_layer, everywhere, least_layer{std::numeric_limits<double>::infinity()};
+  Seconds by_layer;  // of one micro-batch
+  Seconds everywhere, least_layer{std::numeric_limits<double>::infinity()};
   for (std::size_t g = 0; g < plan_.size(); ++g) {
     PassTotals totals = loads_[g].totals;
     StagePlan plan = plan_[g];
@@ -225,10 +240,11 @@ Seconds UnitSearch::uneven_bound(const ShardingChoice& shard, bool recomputes) c
       totals.scale_rerun(0);
       plan.reruns = {};
     }
-    const StepOverheads alone =
-        shard.combiner.overheads(*times_, plan, shard.states->transfers[g], loads_, g, {});
+    const StageTransfers& transfers = shard.states->transfers[g];
+    const StepOverheads alone = shard.combiner.overheads(transfers, loads_, g, {});
     all += totals * loads_[g].count;
-    if (shard.combiner.waits_by_layer()) by_layer += alone.data_parallel * loads_[g].count;
+    if (shard.combiner.waits_by_layer())
+      by_layer += shard.combiner.waits(*times_, plan, transfers, totals).data_parallel() * loads_[g].count;
     everywhere = alone.pipeline_p2p + alone.host;
   }
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
@@ -242,8 +258,8 @@ Seconds UnitSearch::uneven_bound(const ShardingChoice& shard, bool recomputes) c
   const auto stages = static_cast<double>(sc_.layout.pp);
   const double most_layers = std::ceil(static_cast<double>(sc_.model.layers) / stages);
   const double paced = shard.combiner.has_closed_form() ? microbatches_ - 1 : microbatches_;
-  const Seconds pace = larger((work * paced + by_layer) / stages, least_layer * most_layers * paced);
-  return pace + everywhere + (shard.combiner.has_closed_form() ? work : Seconds{});
+  const Seconds pace = larger((work + by_layer) * (paced / stages), least_layer * most_layers * paced);
+  return pace + everywhere + (shard.combiner.has_closed_form() ? work + by_layer : Seconds{});
 }
 
 /// Whether earlier plans keep such a candidate out of both the list and the front. What is simulated before
