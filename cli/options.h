@@ -49,7 +49,8 @@ struct EstimateOptions {
       true;  // EstimateReport::changes; false: the caller asks suggest_changes() when it needs them
   bool explain = false;
   bool require_fit = false;
-  std::string allocator;  // words of PYTORCH_CUDA_ALLOC_CONF, "default"; empty: not asked for
+  std::string allocator;        // words of PYTORCH_CUDA_ALLOC_CONF, "default"; empty: not asked for
+  std::string memory_snapshot;  // file to write; empty: none
 };
 
 struct SimulateOptions {

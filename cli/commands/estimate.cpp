@@ -1,8 +1,13 @@
 #include "cli/commands/estimate.h"
 
+#include <fmt/format.h>
+
+#include "cli/write_file.h"
 #include "costmodel/parameters/parameter_tensors.h"
 #include "presets/frameworks/allocator_words.h"
+#include "presets/json/input_error.h"
 #include "presets/scenario/silent_words.h"
+#include "presets/trace/allocation_snapshot.h"
 
 namespace hexaplan::cli {
 
@@ -30,7 +35,7 @@ AllocatorReport run_allocator(const EstimateReport& report, const std::string& w
     return out;
   }
   for (const costmodel::StageMemory& stage : report.estimate.stages) {
-    settings.capacity = costmodel::whole(report.estimate.capacity - (stage.device - stage.reserved));
+    settings.capacity = presets::allocator_capacity(report.estimate, stage);
     const auto calls =
         costmodel::program::step_allocations(sc, stage.stage, costmodel::program::kSimulatedSteps);
     if (!calls) {
@@ -48,6 +53,20 @@ AllocatorReport run_allocator(const EstimateReport& report, const std::string& w
     out.stages.push_back(row);
   }
   return out;
+}
+
+void write_snapshot(const EstimateReport& report, const std::string& file,
+                    const costmodel::AllocatorSettings& settings) {
+  if (const auto reason = costmodel::program::not_simulated(report.question.scenario))
+    throw presets::InputError(
+        {.field = "--memory-snapshot", .hint = fmt::format("the allocator is not simulated: {}", *reason)});
+  write_file(file, [&](const auto& sink) {
+    const auto refused =
+        presets::write_allocation_snapshot(report.question.scenario, report.estimate, settings, sink);
+    if (refused)
+      throw presets::InputError({.field = "--memory-snapshot",
+                                 .hint = fmt::format("the allocator is not simulated: {}", *refused)});
+  });
 }
 
 }  // namespace
@@ -75,6 +94,7 @@ EstimateReport run_estimate(const EstimateOptions& options) {
   if (options.suggest) suggest_changes(report);
   if (options.explain) report.explanation = explain(report);
   if (!options.allocator.empty()) report.allocator = run_allocator(report, options.allocator, allocator);
+  if (!options.memory_snapshot.empty()) write_snapshot(report, options.memory_snapshot, allocator);
   return report;
 }
 

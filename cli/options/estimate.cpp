@@ -16,6 +16,10 @@ CommandRow estimate_row() {
                          "PYTORCH_CUDA_ALLOC_CONF, or default",
                          &options->allocator,
                          {"default"}});
+  row.options.push_back({"--memory-snapshot", "FILE",
+                         "Write what the simulated allocator does as a snapshot for "
+                         "https://pytorch.org/memory_viz, stage n as device n; with --allocator's settings",
+                         &options->memory_snapshot});
   row.options.push_back(
       {"--require-fit", "", "Exit with 3 when the layout does not fit", &options->require_fit});
   row.finish = [options] { return *options; };

@@ -26,6 +26,7 @@
 #include "gui/plot/simulation_views.h"
 #include "gui/plot/time_breakdown.h"
 #include "gui/plot/timeline.h"
+#include "presets/trace/allocation_snapshot.h"
 #include "presets/trace/trace_writer.h"
 
 namespace hexaplan::gui {
@@ -298,10 +299,20 @@ bool TimePage::exportTrace(const QString& path, QString* problem) {
     return false;
   }
   QByteArray trace;
-  const auto writer = presets::trace_writer(
-      path.toStdString(), step->evaluation->scenario.layout, titleOf(*step->evaluation).toStdString(),
-      [&](std::string_view piece) { trace.append(piece.data(), static_cast<qsizetype>(piece.size())); });
-  presets::write_trace(step->simulation, *writer);
+  const auto append = [&](std::string_view piece) {
+    trace.append(piece.data(), static_cast<qsizetype>(piece.size()));
+  };
+  const Evaluation& of = *step->evaluation;
+  if (path.endsWith(".pickle")) {
+    if (const auto refused = presets::write_allocation_snapshot(of.scenario, of.estimate, {}, append)) {
+      *problem = tr("the allocator is not simulated: %1").arg(QString::fromStdString(*refused));
+      return false;
+    }
+  } else {
+    const auto writer =
+        presets::trace_writer(path.toStdString(), of.scenario.layout, titleOf(of).toStdString(), append);
+    presets::write_trace(step->simulation, *writer);
+  }
   *problem = writeFile(path, trace);
   return problem->isEmpty();
 }
@@ -309,7 +320,8 @@ bool TimePage::exportTrace(const QString& path, QString* problem) {
 void TimePage::exportTraceWithDialog() {
   const QString path =
       QFileDialog::getSaveFileName(this, tr("Export the step"), "step.json",
-                                   tr("Chrome trace (*.json)") + ";;" + tr("Perfetto trace (*.pftrace)"));
+                                   tr("Chrome trace (*.json)") + ";;" + tr("Perfetto trace (*.pftrace)") +
+                                       ";;" + tr("PyTorch memory snapshot (*.pickle)"));
   QString problem;
   if (path.isEmpty() || exportTrace(path, &problem)) return;
   QMessageBox::warning(this, tr("Not exported"), path + ": " + problem);
