@@ -2,6 +2,7 @@
 #include <cmath>
 #include <string>
 
+#include "costmodel/memory/layer_ledger.h"
 #include "costmodel/program/replay_memory.h"
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/simulate/simulation.h"
@@ -28,19 +29,64 @@ Scenario any_pipeline() {
   });
 }
 
+/// `s` with stages that are alike and wait for nothing but each other and what every micro-batch has.
+void make_stages_equal(Scenario& s) {
+  s.layout.split = s.framework.even_split = StageSplit::Even;
+  s.layout.vocab = VocabParallel::AllStagesOneBarrier;  // both ends on every stage
+  s.framework.parameter_gather_overlap = false;
+  s.framework.microbatch_overhead = Seconds{};
+  if (s.recipe.recompute.mode == RecomputeMode::Layers) s.recipe.recompute.mode = RecomputeMode::Full;
+}
+
+bool chunks_are_alike(const Scenario& s) {
+  const auto chunks = plan_chunks(s);
+  return std::all_of(chunks.begin(), chunks.end(), [&](const StagePlan& c) { return c == chunks[0]; });
+}
+
+RC_GTEST_PROP(simulation_laws, without_a_pipeline_the_step_takes_as_long_as_the_estimate_says, ()) {
+  const Scenario s = accepted_with(accepted_scenario(), [](Scenario& scenario) {
+    scenario.layout.dp *= scenario.layout.pp;
+    scenario.layout.pp = scenario.layout.vpp = 1;
+    scenario.layout.split = scenario.framework.even_split = StageSplit::Even;
+    scenario.layout.schedule = ScheduleKind::OneFOneB;
+    scenario.layout.sharding.stage = *rc::gen::inRange(0, 4);
+  });
+  const Calibration calibration = *support::any_calibration();
+  const double closed = estimate_step(s, calibration).time.total().value();
+  const double simulated =
+      simulate_step(s, calibration, {.keep_spans = false, .keep_memory = false}).total.value();
+  RC_LOG() << "closed form " << closed << " s, simulated " << simulated << " s";
+  RC_ASSERT(std::abs(simulated - closed) <= 0.01 * closed);  // buckets are whole in the simulation
+}
+
+RC_GTEST_PROP(simulation_laws, stages_wait_for_what_their_neighbours_gather_and_reduce, ()) {
+  const Scenario s = accepted_with(accepted_scenario(), [](Scenario& scenario) {
+    make_stages_equal(scenario);
+    scenario.layout.vpp = 1;  // chunks transfer their shares of a stage's ends and buckets by themselves
+    if (scenario.layout.schedule == ScheduleKind::Interleaved)
+      scenario.layout.schedule = ScheduleKind::OneFOneB;
+    scenario.layout.sharding.stage = *rc::gen::element(2, 3);
+  });
+  RC_PRE(s.layout.pp > 1);
+  RC_PRE(gathers_layers(s) || reduces_every_pass(s));
+  RC_PRE(chunks_are_alike(s));
+  RC_PRE(has_closed_form(s.layout, static_cast<int>(microbatches_per_step(s))));
+  const Calibration calibration = *support::any_calibration();
+  const StepTime closed = estimate_step(s, calibration).time;
+  const Simulation simulated =
+      simulate_step(s, calibration, {.keep_spans = false, .keep_memory = false, .free_messages = true});
+  const double expected = (closed.total() - closed.pipeline_p2p).value();
+  RC_LOG() << "closed form " << expected << " s, simulated " << simulated.total.value() << " s";
+  RC_ASSERT(std::abs(simulated.total.value() - expected) <= 0.01 * expected);
+}
+
 RC_GTEST_PROP(simulation_laws, equal_stages_with_free_messages_take_as_long_as_the_closed_form_says, ()) {
   const Scenario s = accepted_with(accepted_scenario(), [](Scenario& scenario) {
-    scenario.layout.split = scenario.framework.even_split = StageSplit::Even;
-    scenario.layout.vocab = VocabParallel::AllStagesOneBarrier;  // both ends on every stage
+    make_stages_equal(scenario);
     scenario.layout.sharding.stage = std::min(scenario.layout.sharding.stage, 1);
     scenario.framework.gradient_overlap = GradientOverlap::None;
-    scenario.framework.parameter_gather_overlap = false;
-    scenario.framework.microbatch_overhead = Seconds{};
-    if (scenario.recipe.recompute.mode == RecomputeMode::Layers)
-      scenario.recipe.recompute.mode = RecomputeMode::Full;
   });
-  const auto chunks = plan_chunks(s);
-  RC_PRE(std::all_of(chunks.begin(), chunks.end(), [&](const StagePlan& c) { return c == chunks[0]; }));
+  RC_PRE(chunks_are_alike(s));
   RC_PRE(has_closed_form(s.layout, static_cast<int>(microbatches_per_step(s))));
   const Calibration calibration = *support::any_calibration();
   const StepTime closed = estimate_step(s, calibration).time;
