@@ -28,12 +28,12 @@ struct GemmShape {
   /// Bytes per element of C that adding into it reads and writes: 8 for a weight gradient kept in fp32, 4 in
   /// bf16. 0: C is written only.
   double accumulate_bytes = 0;
-  /// Bytes per element of B where it is kept in fewer bits than the product runs in, whose kernel widens it
-  /// as it reads (weight-only quantisation); 0: B has the product's type.
-  double narrow_bytes = 0;
   /// Largest power of two, up to 8, that divides the contiguous dimensions: tensor cores load 16 bytes at
   /// once.
   std::int64_t alignment = 8;
+  /// Bytes per element of B where it is kept in fewer bits than the product runs in, whose kernel widens it
+  /// as it reads (weight-only quantisation); 0: B has the product's type.
+  double narrow_bytes = 0;
   [[nodiscard]] Flops flops() const {
     return Flops{2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
                  static_cast<double>(batch)};

@@ -101,8 +101,11 @@ TEST_P(Snapshot, has_segments_that_are_what_its_events_leave) {
       const std::string_view action = document.text(event, "action");
       const std::int64_t at = document.integer(event, "addr", -1), size = document.integer(event, "size", -1);
       EXPECT_FALSE(document.items(event, "frames").empty());
-      if (action == "alloc") EXPECT_TRUE(alive.emplace(at, size).second) << "two tensors in one place";
-      if (action == "free_completed") EXPECT_EQ(alive.erase(at), 1U);
+      if (action == "alloc") {
+        EXPECT_TRUE(alive.emplace(at, size).second) << "two tensors in one place";
+      } else if (action == "free_completed") {
+        EXPECT_EQ(alive.erase(at), 1U);
+      }
       if (action == "segment_alloc" || action == "segment_map") reserved += size;
       if (action == "segment_free" || action == "segment_unmap") reserved -= size;
     }
