@@ -71,6 +71,7 @@ class EstimateWords(TypedDict, total=False):
     save_scenario: Optional[Word]  # Write the question to a file
     explain: Optional[bool]  # Largest tensors and operations, with formula, function and source
     allocator: Optional[Word]  # PyTorch's caching allocator, simulated: what it reserves. CONF: words of PYTORCH_CUDA_ALLOC_CONF, or default
+    memory_snapshot: Optional[Word]  # Write what the simulated allocator does as a snapshot for https://pytorch.org/memory_viz, stage n as device n; with --allocator's settings
 
 
 class SimulateWords(TypedDict, total=False):
@@ -135,7 +136,7 @@ class SimulateWords(TypedDict, total=False):
     price: Optional[Word]  # US dollars per GPU-hour. Default: the GPU preset's
     from_: Optional[Word]  # Read the question from launch files, as import does (again for each); flags override them. With it, --cluster may be a GPU type alone
     save_scenario: Optional[Word]  # Write the question to a file
-    trace: Optional[Word]  # Write a Chrome trace, for https://ui.perfetto.dev
+    trace: Optional[Word]  # Write a trace for https://ui.perfetto.dev: binary and with arrows between stages as x.pftrace, a Chrome trace otherwise
     gantt_svg: Optional[Word]  # Write the timeline as a picture
     memory_svg: Optional[Word]  # Write memory over time as a picture
 
