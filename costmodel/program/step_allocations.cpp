@@ -27,7 +27,8 @@ constexpr StreamNumber kGathers = 1, kReductions = 2, kMessages = 3;
 constexpr std::uint32_t kNoTensor = ~std::uint32_t{0};
 constexpr std::size_t kMostCalls = 1'000'000;
 // What no row of the ledger names.
-constexpr std::string_view kReceived = "pipeline.received", kReceivedGradient = "pipeline.received_gradient",
+constexpr std::string_view kReceivedStates = "pipeline.received",
+                           kReceivedGradient = "pipeline.received_gradient",
                            kHeadGradient = "head.input_gradient", kMadeGradient = "gradient.made";
 
 /// A program's allocations in order, with its sizes.
@@ -427,7 +428,7 @@ void CallRecorder::forward(const Chunk& chunk, int microbatch) {
   if (chunk.first) {
     run_forward(embedding_, passing.embedding, stream);
   } else {
-    stream = take(hidden_, kReceived);
+    stream = take(hidden_, kReceivedStates);
   }
   for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
     const Layer& layer = chunk.layers[i];

@@ -73,7 +73,7 @@ class Frames {
 };
 
 /// What is left on a device when its calls are made.
-struct Device {
+struct HeldDevice {
   int number = 0;
   std::vector<SegmentState> segments;
   std::vector<std::optional<std::uint32_t>> tensors;  // alive ones, by allocation
@@ -84,7 +84,7 @@ struct Device {
 /// Writes the events of one device.
 class AllocationTrace final : public AllocatorObserver {
  public:
-  AllocationTrace(PickleWriter& out, Frames& frames, const AllocatorSettings& settings, Device& device)
+  AllocationTrace(PickleWriter& out, Frames& frames, const AllocatorSettings& settings, HeldDevice& device)
       : out_{out},
         frames_{frames},
         device_{device},
@@ -165,7 +165,7 @@ class AllocationTrace final : public AllocatorObserver {
 
   PickleWriter& out_;
   Frames& frames_;
-  Device& device_;
+  HeldDevice& device_;
   std::int64_t capacity_;
   CachingAllocator allocator_;
   CallRunner runner_;
@@ -174,8 +174,8 @@ class AllocationTrace final : public AllocatorObserver {
   std::int64_t time_ = 0;
 };
 
-void write_block(PickleWriter& out, Frames& frames, const Device& device, const SegmentState::Block& block,
-                 std::int64_t address) {
+void write_block(PickleWriter& out, Frames& frames, const HeldDevice& device,
+                 const SegmentState::Block& block, std::int64_t address) {
   out.begin_dict();
   out.key("size");
   out.number(block.size);
@@ -197,7 +197,7 @@ void write_block(PickleWriter& out, Frames& frames, const Device& device, const 
   out.end_dict();
 }
 
-void write_segment(PickleWriter& out, Frames& frames, const Device& device, const SegmentState& segment) {
+void write_segment(PickleWriter& out, Frames& frames, const HeldDevice& device, const SegmentState& segment) {
   std::int64_t allocated = 0, active = 0, requested = 0;
   for (const SegmentState::Block& block : segment.blocks) {
     if (block.allocated) {
@@ -264,7 +264,7 @@ std::optional<std::string> write_allocation_snapshot(const costmodel::Scenario& 
   if (const auto reason = costmodel::program::not_simulated(scenario)) return std::string{*reason};
   PickleWriter out{sink};
   Frames frames{out};
-  std::vector<Device> devices;
+  std::vector<HeldDevice> devices;
   out.begin_dict();
   out.key("device_traces");
   out.begin_list();
@@ -272,8 +272,8 @@ std::optional<std::string> write_allocation_snapshot(const costmodel::Scenario& 
     auto calls =
         costmodel::program::named_allocations(scenario, stage.stage, costmodel::program::kSimulatedSteps);
     if (!calls) return "a step makes more than a million calls";
-    Device& device = devices.emplace_back(
-        Device{.number = stage.stage, .segments = {}, .tensors = {}, .sizes = {}, .origins = {}});
+    HeldDevice& device = devices.emplace_back(
+        HeldDevice{.number = stage.stage, .segments = {}, .tensors = {}, .sizes = {}, .origins = {}});
     device.origins = std::move(calls->origins);
     settings.capacity = allocator_capacity(estimate, stage);
     out.next_item();
@@ -282,7 +282,7 @@ std::optional<std::string> write_allocation_snapshot(const costmodel::Scenario& 
   out.end_list();
   out.key("segments");
   out.begin_list();
-  for (const Device& device : devices) {
+  for (const HeldDevice& device : devices) {
     for (const SegmentState& segment : device.segments) {
       out.next_item();
       write_segment(out, frames, device, segment);

@@ -4250,6 +4250,18 @@ Basis: %1 (%2)</translation>
         <source>Measured on %1, predicted for %2.</source>
         <translation>Gemessen auf %1, vorhergesagt für %2.</translation>
     </message>
+    <message>
+        <source>the allocator is not simulated: %1</source>
+        <translation>der Allocator wird nicht simuliert: %1</translation>
+    </message>
+    <message>
+        <source>Perfetto trace (*.pftrace)</source>
+        <translation>Perfetto-Trace (*.pftrace)</translation>
+    </message>
+    <message>
+        <source>PyTorch memory snapshot (*.pickle)</source>
+        <translation>PyTorch-Speicherabbild (*.pickle)</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::Timeline</name>
