@@ -66,7 +66,7 @@ enum class InternedField : FieldNumber { Categories = 1, AnnotationNames = 3 };
 enum class NameField : FieldNumber { Id = 1, Name = 2 };
 
 template <class Field>
-using Builder = protozero::basic_pbf_builder<protozero::fixed_size_buffer_adaptor, Field>;
+using MessageBuilder = protozero::basic_pbf_builder<protozero::fixed_size_buffer_adaptor, Field>;
 
 // Values of Perfetto's enumerations.
 constexpr std::int32_t kSliceBegin = 1, kSliceEnd = 2, kCounterEvent = 4;  // TrackEvent.Type
@@ -92,7 +92,7 @@ std::uint64_t activations_track(int stage) {
   return allocated_track(stage) + 1;
 }
 
-std::uint64_t nanoseconds(Seconds time) {
+std::uint64_t whole_nanoseconds(Seconds time) {
   return static_cast<std::uint64_t>(std::llround(time.value() * 1e9));
 }
 
@@ -149,9 +149,9 @@ class Crossings {
 /// Writes the packets of one sequence, in pieces.
 class PerfettoTraceWriter::Packets {
  public:
-  using Packet = Builder<PacketField>;
-  using Track = Builder<TrackField>;
-  using Event = Builder<EventField>;
+  using Packet = MessageBuilder<PacketField>;
+  using Track = MessageBuilder<TrackField>;
+  using Event = MessageBuilder<EventField>;
 
   Packets(const costmodel::Layout& layout, const std::string& title, TraceSink sink)
       : crossings_{layout}, sink_{std::move(sink)}, bytes_(kTracePiece + title.size()), buffer_{bytes_} {
@@ -199,7 +199,7 @@ class PerfettoTraceWriter::Packets {
   template <class Fill>
   void write_packet(const Fill& fill) {
     {
-      Builder<TraceField> trace{buffer_};
+      MessageBuilder<TraceField> trace{buffer_};
       Packet packet{trace, TraceField::Packet};
       packet.add_uint32(PacketField::Sequence, 1);
       fill(packet);
@@ -216,7 +216,7 @@ class PerfettoTraceWriter::Packets {
   template <class Fill>
   void write_event(std::uint64_t track, std::int32_t type, Seconds at, const Fill& fill) {
     write_packet([&](Packet& packet) {
-      packet.add_uint64(PacketField::Timestamp, nanoseconds(at));
+      packet.add_uint64(PacketField::Timestamp, whole_nanoseconds(at));
       packet.add_uint32(PacketField::SequenceFlags, kNeedsInterned);
       Event event{packet, PacketField::TrackEvent};
       event.add_enum(EventField::Type, type);
@@ -229,9 +229,9 @@ class PerfettoTraceWriter::Packets {
   void write_interned_names() {
     write_packet([&](Packet& packet) {
       packet.add_uint32(PacketField::SequenceFlags, kCleared);
-      Builder<InternedField> names{packet, PacketField::InternedData};
+      MessageBuilder<InternedField> names{packet, PacketField::InternedData};
       const auto intern = [&](InternedField list, std::uint64_t id, std::string_view name) {
-        Builder<NameField> entry{names, list};
+        MessageBuilder<NameField> entry{names, list};
         entry.add_uint64(NameField::Id, id);
         entry.add_string(NameField::Name, name.data(), name.size());
       };
@@ -268,7 +268,7 @@ class PerfettoTraceWriter::Packets {
       track.add_string(TrackField::Name, name);
       track.add_uint64(TrackField::Parent, stage_track(stage));
       {
-        Builder<CounterField> counter{track, TrackField::Counter};
+        MessageBuilder<CounterField> counter{track, TrackField::Counter};
         counter.add_enum(CounterField::Unit, kSizeInBytes);
         counter.add_string(CounterField::ShareKey, "bytes");
       }
@@ -302,12 +302,12 @@ class PerfettoTraceWriter::Packets {
   }
 
   static void annotate(Event& event, std::uint64_t name, std::int64_t value) {
-    Builder<AnnotationField> annotation{event, EventField::Annotations};
+    MessageBuilder<AnnotationField> annotation{event, EventField::Annotations};
     annotation.add_uint64(AnnotationField::NameId, name);
     annotation.add_int64(AnnotationField::Int, value);
   }
   static void annotate(Event& event, const char* name, double value) {
-    Builder<AnnotationField> annotation{event, EventField::Annotations};
+    MessageBuilder<AnnotationField> annotation{event, EventField::Annotations};
     annotation.add_string(AnnotationField::Name, name);
     annotation.add_double(AnnotationField::Double, value);
   }
