@@ -44,7 +44,7 @@ bool freezes(const Program& p, const Techniques& t) {
   return t.adapters.frozen && (p.part == Part::Layer || t.adapters.operations);
 }
 bool makes_again(const Program& p, const Techniques& /*techniques*/) {
-  return std::ranges::any_of(p.ops, &Op::made_again);
+  return std::any_of(p.ops.begin(), p.ops.end(), [](const Op& op) { return op.made_again; });
 }
 bool chunks_loss(const Program& p, const Techniques& t) {
   return p.part == Part::Head && t.loss_chunks > 1;
