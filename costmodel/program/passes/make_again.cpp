@@ -16,7 +16,7 @@ void write_gate_again(Program& p, std::size_t answer, ValueId gated) {
   std::vector<Op> moved;
   for (Op& op : p.ops) {
     if (!reads_it(op)) continue;
-    std::ranges::replace(op.reads, gated, again);
+    std::replace(op.reads.begin(), op.reads.end(), gated, again);
     moved.push_back(op);
   }
   std::erase_if(p.ops, [&](const Op& op) { return op.phase != Phase::Forward && op.reads.contains(again); });
@@ -38,7 +38,7 @@ void run_again(Program& p, Op op) {
   for (ValueId& id : op.writes) {
     const ValueId again = p.like(id, Role::Itself);
     for (auto later = p.ops.begin() + place; later != p.ops.end(); ++later)
-      std::ranges::replace(later->reads, id, again);
+      std::replace(later->reads.begin(), later->reads.end(), id, again);
     id = again;
   }
   p.ops.insert(p.ops.begin() + static_cast<OpOffset>(place), op);
