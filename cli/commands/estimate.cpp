@@ -57,9 +57,6 @@ AllocatorReport run_allocator(const EstimateReport& report, const std::string& w
 
 void write_snapshot(const EstimateReport& report, const std::string& file,
                     const costmodel::AllocatorSettings& settings) {
-  if (const auto reason = costmodel::program::not_simulated(report.question.scenario))
-    throw presets::InputError(
-        {.field = "--memory-snapshot", .hint = fmt::format("the allocator is not simulated: {}", *reason)});
   write_file(file, [&](const auto& sink) {
     const auto refused =
         presets::write_allocation_snapshot(report.question.scenario, report.estimate, settings, sink);

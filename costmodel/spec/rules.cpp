@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -430,31 +431,35 @@ bool stages_pair_up(const Scenario& sc, Reason* why) {
   });
 }
 
-constexpr std::pair<Precision, std::string_view> kPrecisions[] = {
-    {Precision::Fp32, "fp32"},   {Precision::Tf32, "tf32"},  {Precision::Fp16, "fp16"},
-    {Precision::Bf16, "bf16"},   {Precision::Fp8, "fp8"},    {Precision::Fp8Block, "fp8-block"},
-    {Precision::Mxfp8, "mxfp8"}, {Precision::Nvfp4, "nvfp4"}};
+using PrecisionWord = std::pair<Precision, std::string_view>;
+constexpr PrecisionWord kPrecisions[] = {{Precision::Fp32, "fp32"},   {Precision::Tf32, "tf32"},
+                                         {Precision::Fp16, "fp16"},   {Precision::Bf16, "bf16"},
+                                         {Precision::Fp8, "fp8"},     {Precision::Fp8Block, "fp8-block"},
+                                         {Precision::Mxfp8, "mxfp8"}, {Precision::Nvfp4, "nvfp4"}};
+
+/// Those of the precisions that the GPU has units for.
+std::vector<std::string_view> with_units(std::span<const PrecisionWord> precisions, const GpuSpec& gpu) {
+  std::vector<std::string_view> words;
+  for (const auto& [precision, word] : precisions) {
+    if (gpu.peak_of(precision).value() > 0) words.push_back(word);
+  }
+  return words;
+}
 
 /// "t4 has no units for bf16, only for fp32 and fp16".
 std::string missing_precision(Precision asked, const GpuSpec& gpu) {
-  std::vector<std::string_view> words;
-  std::string_view name;
-  for (const auto& [precision, word] : kPrecisions) {
-    if (precision == asked) name = word;
-    if (gpu.peak_of(precision).value() > 0) words.push_back(word);
-  }
-  return fmt::format("{} has no units for {}, {}{}", gpu.name, name,
+  const auto name =
+      std::ranges::find_if(kPrecisions, [&](const PrecisionWord& p) { return p.first == asked; });
+  const std::vector<std::string_view> words = with_units(kPrecisions, gpu);
+  return fmt::format("{} has no units for {}, {}{}", gpu.name, name->second,
                      words.empty() ? "nor for any precision" : "only for ", fmt::join(words, " and "));
 }
 
 /// Which of the precisions that any recipe can take the GPU has units for.
 std::string advice_on_precision(const GpuSpec& gpu) {
-  constexpr std::pair<Precision, std::string_view> kUsual[] = {
+  constexpr PrecisionWord kUsual[] = {
       {Precision::Bf16, "bf16"}, {Precision::Fp16, "fp16"}, {Precision::Fp32, "fp32"}};
-  std::vector<std::string_view> words;
-  for (const auto& [precision, word] : kUsual) {
-    if (gpu.peak_of(precision).value() > 0) words.push_back(word);
-  }
+  const std::vector<std::string_view> words = with_units(kUsual, gpu);
   return words.empty() ? "use another GPU: it has no rate of any precision"
                        : fmt::format("use {}", fmt::join(words, " or "));
 }

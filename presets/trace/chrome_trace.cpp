@@ -228,11 +228,4 @@ void ChromeTraceWriter::finish(const Simulation& simulation) {
   events_->flush();
 }
 
-std::string chrome_trace(const Simulation& simulation, const std::string& title) {
-  std::string text;
-  ChromeTraceWriter writer{title, [&](std::string_view piece) { text += piece; }};
-  write_trace(simulation, writer);
-  return text;
-}
-
 }  // namespace hexaplan::presets

@@ -25,7 +25,4 @@ class ChromeTraceWriter final : public TraceWriter {
   std::unique_ptr<Events> events_;
 };
 
-/// A whole simulation as one text. Precondition: it kept what is to be shown.
-[[nodiscard]] std::string chrome_trace(const costmodel::Simulation& simulation, const std::string& title);
-
 }  // namespace hexaplan::presets

@@ -61,20 +61,20 @@ void PickleWriter::end_dict() {
 
 void PickleWriter::begin_list() {
   put(kEmptyList);
-  lists_.emplace_back();
+  waiting_.push_back(0);
 }
 void PickleWriter::next_item() {
-  List& list = lists_.back();
-  if (list.waiting == kMostItems) {
+  int& waiting = waiting_.back();
+  if (waiting == kMostItems) {
     put(kAppends);
-    list.waiting = 0;
+    waiting = 0;
   }
-  if (list.waiting++ == 0) put(kMark);
+  if (waiting++ == 0) put(kMark);
   flush();
 }
 void PickleWriter::end_list() {
-  if (lists_.back().waiting > 0) put(kAppends);
-  lists_.pop_back();
+  if (waiting_.back() > 0) put(kAppends);
+  waiting_.pop_back();
 }
 
 std::uint32_t PickleWriter::remember() {

@@ -33,16 +33,13 @@ class PickleWriter {
 
  private:
   static constexpr int kMostItems = 1000;  // put on the stack before they join their list, as Python does
-  struct List {
-    int waiting = 0;
-  };
   void put(char code) { buffer_ += code; }
   void put_integer(std::uint64_t number, int bytes);
   void flush();
 
   TraceSink sink_;
   std::string buffer_;
-  std::vector<List> lists_;
+  std::vector<int> waiting_;  // by open list: items that have not joined it
   std::unordered_map<std::string, std::uint32_t> texts_;
   std::uint32_t memo_ = 0;
 };

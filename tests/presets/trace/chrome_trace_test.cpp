@@ -36,6 +36,13 @@ Simulation example(ScheduleKind schedule = ScheduleKind::Zbv) {
   return simulate_step(sc, costmodel::Calibration{});
 }
 
+std::string chrome_trace(const Simulation& simulation, const std::string& title) {
+  std::string text;
+  ChromeTraceWriter writer{title, [&](std::string_view piece) { text += piece; }};
+  write_trace(simulation, writer);
+  return text;
+}
+
 const std::string& text_of(const JsonValue& event, std::string_view key) {
   return *event.find(key)->get_if<std::string>();
 }
