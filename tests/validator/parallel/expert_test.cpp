@@ -206,6 +206,20 @@ TEST(within_capacity, leaves_every_expert_its_most_probable_tokens) {
   });
 }
 
+TEST(within_capacity, does_not_choose_by_rounding_between_tokens_that_are_alike) {
+  const auto kept_where_later_ones_weigh_more_by = [](double difference) {
+    std::vector<std::int32_t> kept;
+    on_every_rank(scenario_of({1, 1, 1, 1, {.capacity_factor = 1}}), [&](Rank& rank) {
+      std::vector<double> weights(kTokens * kTop, 0.25);
+      for (std::size_t i = 0; i < weights.size(); ++i) weights[i] += difference * static_cast<double>(i);
+      kept = within_capacity(rank, choice_of(0), weights);
+    });
+    return kept;
+  };
+  EXPECT_THAT(kept_where_later_ones_weigh_more_by(0x1p-52), testing::ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_THAT(kept_where_later_ones_weigh_more_by(0x1p-24), testing::ElementsAre(6, 7, 8, 9, 10, 11));
+}
+
 /// One rank stands for two that have a half of the sequence each, and for two of a ring, which have the
 /// outer and the inner quarters.
 TEST(within_capacity, counts_by_what_each_rank_routes) {

@@ -64,14 +64,17 @@ std::vector<std::vector<std::int32_t>> routed_together(const Rank& rank) {
 
 namespace {
 
-/// Of one expert's copies at `places`, those that it takes.
+/// Of one expert's copies at `places`, those that it takes. Tokens that begin a sequence alike have the same
+/// weights, but for the order of sums that tensor parallelism cuts otherwise: rounding must not choose.
 void take_most_probable(std::vector<std::int32_t>& places, std::int64_t capacity,
                         std::span<const double> weights) {
   if (std::ssize(places) <= capacity) return;
   const auto last = places.begin() + static_cast<std::ptrdiff_t>(capacity);
-  std::stable_sort(places.begin(), places.end(), [&](std::int32_t a, std::int32_t b) {
-    return weights[static_cast<std::size_t>(a)] > weights[static_cast<std::size_t>(b)];
-  });
+  const auto weight = [&](std::int32_t place) {
+    return static_cast<float>(weights[static_cast<std::size_t>(place)]);
+  };
+  std::stable_sort(places.begin(), places.end(),
+                   [&](std::int32_t a, std::int32_t b) { return weight(a) > weight(b); });
   places.erase(last, places.end());
 }
 
