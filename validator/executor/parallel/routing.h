@@ -27,8 +27,8 @@ struct SequenceRows {
 
 /// Of the copies of all tokens (n × K, the experts that they chose and with which weights) the places, in
 /// order, of those that experts take: from every group the `capacity` (costmodel::expert_capacity) with the
-/// largest weights, of those that are equal in fp32, in which routers compute, the first. What is left out has
-/// weight zero, and the weights that stay are not divided anew (NVIDIA/Megatron-LM
+/// largest weights, of those that are equal in fp32, in which routers compute, the first. What is left out
+/// has weight zero, and the weights that stay are not divided anew (NVIDIA/Megatron-LM
 /// megatron/core/transformer/moe/moe_utils.py, apply_router_token_dropping, drop_policy "probs").
 [[nodiscard]] std::vector<std::int32_t> within_capacity(const Rank& rank,
                                                         std::span<const std::int32_t> chosen,
