@@ -83,12 +83,6 @@ void sort_and_sum(LedgerNode& node) {
 
 }  // namespace
 
-std::string_view name_of(costmodel::DType dtype) {
-  static constexpr std::array<std::string_view, 11> kNames{"fp64",  "fp32",  "bf16", "fp16", "fp8", "fp4",
-                                                           "int64", "int32", "int8", "nf4",  "bool"};
-  return kNames[static_cast<std::size_t>(dtype)];
-}
-
 LedgerNode ledger_tree(const costmodel::TensorLedger& ledger, costmodel::Instant instant,
                        const costmodel::StageMemory& stage) {
   if (instant == stage.instant) return ledger_tree(ledger, instant, stage.on_device());

@@ -31,7 +31,4 @@ struct LedgerNode {
 [[nodiscard]] LedgerNode ledger_tree(const costmodel::TensorLedger& ledger, costmodel::Instant instant,
                                      const costmodel::StageMemory& stage);
 
-/// "bf16", "fp32" …
-[[nodiscard]] std::string_view name_of(costmodel::DType dtype);
-
 }  // namespace hexaplan::report

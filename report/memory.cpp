@@ -6,6 +6,7 @@
 #include "charts/estimate_svg.h"
 #include "costmodel/memory/memory_kinds.h"
 #include "costmodel/units/format_units.h"
+#include "costmodel/units/whole_parts.h"
 #include "report/html.h"
 #include "report/ledger_tree.h"
 #include "report/plan_page.h"
@@ -58,14 +59,11 @@ std::int64_t whole(double bytes) {
   return std::llround(bytes);
 }
 
-/// Bytes of a node as they are printed. Sizes by a framework's rule may be fractions of a byte: the largest
-/// part takes what rounding leaves, so that the printed parts add up to the printed whole.
-std::vector<std::int64_t> whole_parts(const LedgerNode& node, std::int64_t total) {
-  std::vector<std::int64_t> parts;
-  std::int64_t sum = 0;
-  for (const LedgerNode& child : node.children) sum += parts.emplace_back(whole(child.bytes));
-  if (!parts.empty()) parts.front() += total - sum;
-  return parts;
+/// Bytes of a node's children as they are printed: sizes by a framework's rule may be fractions of a byte.
+std::vector<std::int64_t> whole_bytes(const LedgerNode& node, std::int64_t total) {
+  std::vector<double> parts;
+  for (const LedgerNode& child : node.children) parts.push_back(child.bytes);
+  return costmodel::whole_parts(parts, total);
 }
 
 std::string bytes_words(std::int64_t bytes, std::int64_t device) {
@@ -93,7 +91,7 @@ std::string node_html(const LedgerNode& node, std::int64_t total,
                       std::int64_t device) {  // NOLINT(misc-no-recursion)
   Table leaves{.heads = {"tensor", "type", "elements", "× copies", "size", "bytes", "formula"}, .rows = {}};
   std::string html;
-  const std::vector<std::int64_t> parts = whole_parts(node, total);
+  const std::vector<std::int64_t> parts = whole_bytes(node, total);
   for (std::size_t i = 0; i < node.children.size(); ++i) {
     const LedgerNode& child = node.children[i];
     if (child.children.empty()) {

@@ -67,7 +67,8 @@ std::string other_arithmetic(const ExecutionQuestion& question) {
                        words->second);
   }
   return fmt::format("computed in {} on the {}; bytes are counted as {}", words->second,
-                     question.device == "cpu" ? "CPU" : "GPU", name_in(presets::kDTypeNames, planned));
+                     question.device == "cpu" ? "CPU" : "GPU",
+                     presets::name_in(presets::kDTypeNames, planned));
 }
 
 /// The scenario as the executor runs it: with its own profile, on as many stand-in GPUs as the layout needs

@@ -5,6 +5,7 @@
 
 #include "cli/options/command_row.h"
 #include "planner/problem/problem.h"
+#include "presets/json/spec_names.h"
 
 namespace hexaplan::cli {
 namespace {
@@ -51,10 +52,8 @@ std::vector<DimensionInfo> dimensions() {
       {"--offload-fraction", "LIST",
        "Shares of the optimizer's states that are kept there: 0.25,0.5,1. Varied where the optimizer is "
        "offloaded. Default: 1"},
-      {"--precision",
-       "LIST",
-       "Types of the matrix products. Default: bf16",
-       {"fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "nvfp4"}},
+      {"--precision", "LIST", "Types of the matrix products. Default: bf16",
+       presets::names_in(presets::kPrecisionNames)},
   };
 }
 

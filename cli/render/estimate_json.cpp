@@ -4,8 +4,10 @@
 
 #include "cli/render/changes.h"
 #include "cli/render/estimate_rows.h"
+#include "cli/render/network_text.h"
 #include "cli/render/not_modelled.h"
 #include "cli/render/training.h"
+#include "costmodel/units/whole_parts.h"
 #include "presets/published/published_runs.h"
 #include "report/formula_index.h"
 
@@ -40,8 +42,12 @@ JsonValue stage_json(const StageMemory& stage) {
                     {"layers", stage.layers},
                     {"microbatches_in_flight", stage.microbatches_in_flight}};
   const costmodel::MemoryBreakdown kinds = stage.on_device();
+  std::vector<double> parts;
   for (const costmodel::MemoryKind& row : costmodel::kMemoryKinds)
-    object.emplace_back(row.key, whole_bytes(kinds.of(row.kind)));
+    parts.push_back(kinds.of(row.kind).value());
+  const std::vector<std::int64_t> whole = costmodel::whole_parts(parts, costmodel::whole(stage.device));
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    object.emplace_back(costmodel::kMemoryKinds[i].key, whole[i]);
   object.emplace_back("peak", whole_bytes(stage.device));
   object.emplace_back("peak_instant", costmodel::name_of(stage.instant));
   object.emplace_back("allocated", whole_bytes(stage.allocated));
@@ -208,6 +214,8 @@ JsonValue estimate_json(const EstimateReport& report) {
   object.emplace_back("parameters", report.parameters);
   object.emplace_back("microbatches", e.microbatches);
   object.emplace_back("gpus", report.question.scenario.cluster.gpus);
+  if (has_tiers(report.question.scenario.cluster))
+    object.emplace_back("network", network_json(report.question));
   object.emplace_back("calibration", calibration_json(report));
   object.emplace_back("scenario", to_json(filled_request(report.question)));
   object.emplace_back("not_modelled", not_modelled_json(costmodel::not_modelled(report.question.scenario)));

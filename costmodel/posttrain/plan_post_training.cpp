@@ -34,7 +34,7 @@ struct IdleRow {
   ModelRole model;
   std::uint8_t parameters, optimizer;
 };
-constexpr IdleRow kIdle[] = {
+constexpr IdleRow kIdleModels[] = {
     {ModelRole::Actor, kIdleActorParameters, kIdleActorOptimizer},
     {ModelRole::Reference, kIdleReference, 0},
     {ModelRole::Critic, kIdleCriticParameters, kIdleCriticOptimizer},
@@ -140,14 +140,14 @@ std::size_t Planner::pool_of(Phase phase) const {
 }
 
 Bytes Planner::idle(ModelRole role) const {
-  const IdleRow& row = kIdle[index_of(role)];
+  const IdleRow& row = kIdleModels[index_of(role)];
   const ModelMemory& memory = memory_of(role);
   return (offloads(row.parameters) ? Bytes{} : memory.parameters) +
          (offloads(row.optimizer) ? Bytes{} : memory.optimizer);
 }
 
 Bytes Planner::on_host(ModelRole role) const {
-  const IdleRow& row = kIdle[index_of(role)];
+  const IdleRow& row = kIdleModels[index_of(role)];
   const ModelMemory& memory = memory_of(role);
   return memory.host + (offloads(row.parameters) ? memory.parameters : Bytes{}) +
          (offloads(row.optimizer) ? memory.optimizer : Bytes{});
@@ -156,7 +156,7 @@ Bytes Planner::on_host(ModelRole role) const {
 /// What the model holds while it works in `phase`; an optimizer that is away returns for training alone.
 Bytes Planner::busy(ModelRole role, Phase phase) const {
   const ModelMemory& memory = memory_of(role);
-  const Bytes optimizer = offloads(kIdle[index_of(role)].optimizer) ? Bytes{} : memory.optimizer;
+  const Bytes optimizer = offloads(kIdleModels[index_of(role)].optimizer) ? Bytes{} : memory.optimizer;
   switch (row_of(phase).part) {
     case StepPart::Training:
       return memory.train;
@@ -169,7 +169,7 @@ Bytes Planner::busy(ModelRole role, Phase phase) const {
 
 /// Parameters of the actor that come from the host for the reference.
 Bytes Planner::borrowed(ModelRole role) const {
-  const bool away = offloads(kIdle[index_of(ModelRole::Actor)].parameters);
+  const bool away = offloads(kIdleModels[index_of(ModelRole::Actor)].parameters);
   return role == ModelRole::Reference && q_.reference_in_actor && away
              ? memory_of(ModelRole::Actor).parameters
              : Bytes{};
@@ -302,7 +302,7 @@ Seconds Planner::moving(Phase phase) const {
   if (!row.model) {
     if (q_.engine.sleep == EngineSleep::Offloaded && !q_.asynchronous) bytes += 2 * plan_.engine->weights;
   } else {
-    const IdleRow& away = kIdle[index_of(*row.model)];
+    const IdleRow& away = kIdleModels[index_of(*row.model)];
     const bool both_ways = kRoles[index_of(*row.model)].trained;
     if (offloads(away.parameters)) bytes += (both_ways ? 2 : 1) * memory_of(*row.model).parameters;
     if (row.part == StepPart::Training && offloads(away.optimizer))

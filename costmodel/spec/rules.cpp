@@ -431,34 +431,27 @@ bool stages_pair_up(const Scenario& sc, Reason* why) {
   });
 }
 
-using PrecisionWord = std::pair<Precision, std::string_view>;
-constexpr PrecisionWord kPrecisions[] = {{Precision::Fp32, "fp32"},   {Precision::Tf32, "tf32"},
-                                         {Precision::Fp16, "fp16"},   {Precision::Bf16, "bf16"},
-                                         {Precision::Fp8, "fp8"},     {Precision::Fp8Block, "fp8-block"},
-                                         {Precision::Mxfp8, "mxfp8"}, {Precision::Nvfp4, "nvfp4"}};
-
 /// Those of the precisions that the GPU has units for.
-std::vector<std::string_view> with_units(std::span<const PrecisionWord> precisions, const GpuSpec& gpu) {
+std::vector<std::string_view> with_units(std::span<const Precision> precisions, const GpuSpec& gpu) {
   std::vector<std::string_view> words;
-  for (const auto& [precision, word] : precisions) {
-    if (gpu.peak_of(precision).value() > 0) words.push_back(word);
+  for (const Precision precision : precisions) {
+    if (gpu.peak_of(precision).value() > 0) words.push_back(name_of(precision));
   }
   return words;
 }
 
 /// "t4 has no units for bf16, only for fp32 and fp16".
 std::string missing_precision(Precision asked, const GpuSpec& gpu) {
-  const auto name =
-      std::ranges::find_if(kPrecisions, [&](const PrecisionWord& p) { return p.first == asked; });
-  const std::vector<std::string_view> words = with_units(kPrecisions, gpu);
-  return fmt::format("{} has no units for {}, {}{}", gpu.name, name->second,
+  std::vector<Precision> all;
+  for (const auto& row : kPrecisionNames) all.push_back(row.value);
+  const std::vector<std::string_view> words = with_units(all, gpu);
+  return fmt::format("{} has no units for {}, {}{}", gpu.name, name_of(asked),
                      words.empty() ? "nor for any precision" : "only for ", fmt::join(words, " and "));
 }
 
 /// Which of the precisions that any recipe can take the GPU has units for.
 std::string advice_on_precision(const GpuSpec& gpu) {
-  constexpr PrecisionWord kUsual[] = {
-      {Precision::Bf16, "bf16"}, {Precision::Fp16, "fp16"}, {Precision::Fp32, "fp32"}};
+  constexpr Precision kUsual[] = {Precision::Bf16, Precision::Fp16, Precision::Fp32};
   const std::vector<std::string_view> words = with_units(kUsual, gpu);
   return words.empty() ? "use another GPU: it has no rate of any precision"
                        : fmt::format("use {}", fmt::join(words, " or "));
@@ -493,11 +486,9 @@ bool states_can_be_trained(const Scenario& sc, Reason* why) {
 
 /// "fp32 or bf16" of bits by DType.
 std::string words_of_types(std::uint16_t types) {
-  constexpr std::pair<DType, std::string_view> kTypes[] = {
-      {DType::Fp32, "fp32"}, {DType::Bf16, "bf16"}, {DType::Fp16, "fp16"}, {DType::Fp8, "fp8"}};
   std::vector<std::string_view> words;
-  for (const auto& [type, word] : kTypes) {
-    if (has_bit(types, type)) words.push_back(word);
+  for (const DType type : {DType::Fp32, DType::Bf16, DType::Fp16, DType::Fp8}) {
+    if (has_bit(types, type)) words.push_back(name_of(type));
   }
   return fmt::format("{}", fmt::join(words, " or "));
 }

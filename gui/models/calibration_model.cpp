@@ -38,8 +38,6 @@ QString originOf(costmodel::Provenance provenance) {
   return {};
 }
 
-constexpr std::array<const char*, costmodel::kPrecisionCount> kPrecisions{
-    "fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "nvfp4"};
 constexpr std::array<const char*, 6> kCollectives{"all-reduce", "all-gather",   "reduce-scatter",
                                                   "all-to-all", "send/receive", "broadcast"};
 
@@ -48,8 +46,8 @@ void appendKernels(const costmodel::Calibration& c, std::vector<Row>& out) {
     const costmodel::GemmCurve& curve = c.gemm[p];
     out.push_back(
         {CalibrationModel::tr("matrix products"),
-         CalibrationModel::tr("share of the peak, %1").arg(QLatin1String(kPrecisions[p])), CellUnit::Percent,
-         curve.share, originOf(curve.provenance),
+         CalibrationModel::tr("share of the peak, %1").arg(toQt(costmodel::kPrecisionNames[p].name)),
+         CellUnit::Percent, curve.share, originOf(curve.provenance),
          CalibrationModel::tr("Of the datasheet's dense peak, for large matrices; %1 measured correction(s).")
              .arg(curve.correction.size())});
   }

@@ -49,7 +49,7 @@ LedgerNode inTheUsersLanguage(const report::LedgerNode& node, int depth) {
 }  // namespace
 
 QString nameOf(costmodel::DType dtype) {
-  const std::string_view name = report::name_of(dtype);
+  const std::string_view name = costmodel::name_of(dtype);
   return QString::fromLatin1(name.data(), static_cast<qsizetype>(name.size()));
 }
 

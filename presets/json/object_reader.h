@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "costmodel/units/named.h"
 #include "costmodel/units/quantity.h"
 #include "presets/json/input_error.h"
 #include "presets/json/json_value.h"
@@ -32,12 +33,7 @@ inline constexpr IntegerRange kPositive{1, 1'000'000'000'000'000};
 inline constexpr RealRange kNotNegative{0.0, 1e300};
 inline constexpr RealRange kShare{0.0, 1.0};
 
-/// Row of a table that names the values of an enum.
-template <class E>
-struct Named {
-  std::string_view name;
-  E value;
-};
+using costmodel::Named;
 
 class ObjectReader;
 

@@ -11,18 +11,8 @@
 
 namespace hexaplan::presets {
 
-inline constexpr Named<costmodel::DType> kDTypeNames[] = {
-    {"fp64", costmodel::DType::Fp64},   {"fp32", costmodel::DType::Fp32},   {"bf16", costmodel::DType::Bf16},
-    {"fp16", costmodel::DType::Fp16},   {"fp8", costmodel::DType::Fp8},     {"fp4", costmodel::DType::Fp4},
-    {"int64", costmodel::DType::Int64}, {"int32", costmodel::DType::Int32}, {"int8", costmodel::DType::Int8},
-    {"nf4", costmodel::DType::Nf4},     {"bool", costmodel::DType::Bool}};
-
-inline constexpr Named<costmodel::Precision> kPrecisionNames[] = {
-    {"fp32", costmodel::Precision::Fp32},   {"tf32", costmodel::Precision::Tf32},
-    {"fp16", costmodel::Precision::Fp16},   {"bf16", costmodel::Precision::Bf16},
-    {"fp8", costmodel::Precision::Fp8},     {"fp8-block", costmodel::Precision::Fp8Block},
-    {"mxfp8", costmodel::Precision::Mxfp8}, {"nvfp4", costmodel::Precision::Nvfp4}};
-static_assert(std::size(kPrecisionNames) == costmodel::kPrecisionCount);
+using costmodel::kDTypeNames;
+using costmodel::kPrecisionNames;
 
 inline constexpr Named<costmodel::AttentionLibrary> kLibraryNames[] = {
     {"vendor", costmodel::AttentionLibrary::Vendor},

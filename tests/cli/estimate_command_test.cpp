@@ -56,7 +56,7 @@ TEST(estimate_json, memory_kinds_of_a_stage_add_up_to_its_peak_and_bytes_are_who
       ASSERT_NE(at(stage, kind).get_if<std::int64_t>(), nullptr) << kind;
       sum += number_at(stage, kind);
     }
-    EXPECT_NEAR(sum, number_at(stage, "peak"), 8);
+    EXPECT_EQ(sum, number_at(stage, "peak"));
     largest = std::max(largest, number_at(stage, "peak"));
   }
   EXPECT_EQ(largest, number_at(e, "memory.peak_bytes"));

@@ -36,8 +36,6 @@ constexpr StepRow kSteps[kMemorySteps] = {
     {"adamw", 4 + (4 + 4) + (4 + 4) + (4 + 4) + 2}  // gradient; master and moments both ways; parameter
 };
 
-constexpr std::string_view kPrecisionNames[costmodel::kPrecisionCount] = {
-    "fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "nvfp4"};
 constexpr std::string_view kPassNames[] = {"forward", "data", "weight", "step"};
 
 std::string gemm_name(const Point& p) {
@@ -101,9 +99,6 @@ std::string_view name_of(PointKind kind) {
 }
 std::string_view name_of(MemoryStep step) {
   return kSteps[static_cast<std::size_t>(step)].name;
-}
-std::string_view name_of(Precision precision) {
-  return kPrecisionNames[static_cast<std::size_t>(precision)];
 }
 double traffic_per_element(MemoryStep step) {
   return kSteps[static_cast<std::size_t>(step)].traffic;

@@ -44,7 +44,6 @@ inline constexpr int kMemorySteps = 9;
 [[nodiscard]] double traffic_per_element(MemoryStep step);
 
 /// As users write it: "fp8".
-[[nodiscard]] std::string_view name_of(costmodel::Precision precision);
 
 /// One thing to measure.
 struct Point {
