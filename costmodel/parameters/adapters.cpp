@@ -75,15 +75,14 @@ ParameterTensor matrix_b(const AdaptableLayer& layer, const ParameterTensor& bes
           .adapter = true};
 }
 
-/// Beside a row-cut matrix every rank scales its part of the sum: gradients of magnitudes are parts, too.
+/// Beside a row-cut matrix every rank scales what all have added up.
 ParameterTensor magnitudes(const AdaptableLayer& layer, const ParameterTensor& beside,
                            std::int64_t /*rank*/) {
-  const bool row_cut = beside.cut == Cut::Row;
   return {.name = layer.m,
           .rows = beside.rows / beside.parts,
-          .cut = row_cut ? Cut::Replicated : beside.cut,
+          .cut = beside.cut == Cut::Row ? Cut::Replicated : beside.cut,
           .matrix = false,
-          .inside_region = beside.inside_region || row_cut,
+          .inside_region = beside.inside_region,
           .adapter = true};
 }
 

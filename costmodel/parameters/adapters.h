@@ -131,8 +131,8 @@ struct PackedLayers {
 /// Appends the adapters' matrices beside those of one layer of class `kind`: of every matrix first all A,
 /// then all B, then all magnitudes, so that those of one product are neighbours. Nothing where they are no
 /// operations. Beside a column-cut matrix A is whole and B is cut, beside a row-cut one A is cut and B is
-/// whole: both products are parts of the sum that the frozen ones are, and need no message. Of IA³ vectors,
-/// cut as what they scale.
+/// whole: both products are parts of the sum that the frozen ones are, and need no message; magnitudes are
+/// whole, and scale the sum. Of IA³ vectors, cut as what they scale.
 void append_adapter_parameters(const Scenario& scenario, LayerClass kind, std::vector<ParameterTensor>& out);
 
 /// Rows of a frozen matrix whose lengths are what magnitudes begin with, as B begins with zeros.

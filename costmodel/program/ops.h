@@ -37,6 +37,7 @@ enum class Rows : std::uint8_t {
   Chunks,     // of the recurrence, of whole sequences
   LossChunk,  // tokens whose loss is made at once: the most
   LossShare,  // … on average: what is left for the last chunk may be fewer
+  TensorRanks,
   Count
 };
 enum class Width : std::uint8_t {
@@ -162,7 +163,8 @@ enum class Kind : std::uint8_t {
   BiasAdd,
   GroupedBiasAdd,  // a vector per expert
   Scale,           // by a multiplier of the model, which the site names, or of adapters
-  RowNorms,        // one over the lengths of the rows of a frozen matrix with its adapters added to it
+  RowNorms,        // one over the lengths of the rows of a frozen matrix with its adapters added to it; of a
+                   // row-cut one, whose rows tensor-parallel ranks have parts of, the parts' lengths
   ScaleColumns,    // of the operand some, by a weight; and what they were. By RowNorms first, where it reads
                    // them
   Clip,
@@ -205,6 +207,7 @@ enum class Kind : std::uint8_t {
   ChannelOperands,   // as StateOperands, with a decay for every row of the state
   ChannelDeltaRule,  // the delta rule with these
   JoinColumns,       // what ranks gathered of their columns -> rows, of which a rank may have its own
+  JoinRowNorms,      // one over the lengths of rows, of those of their parts on all ranks
   LookupBack,
   NormBack,
   MatmulData,
@@ -308,6 +311,7 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::ChannelOperands, "channel_operands"},
     {Kind::ChannelDeltaRule, "channel_delta_rule", 0, Work::Scan},
     {Kind::JoinColumns, "join_columns"},
+    {Kind::JoinRowNorms, "join_row_norms"},
     {Kind::LookupBack, "lookup_back", 0, Work::None, {}, false},
     {Kind::NormBack, "norm_back", 0, Work::None, {}, false},
     {Kind::MatmulData, "matmul_dgrad", 0, Work::Matrix, {}, false},

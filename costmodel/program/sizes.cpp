@@ -106,6 +106,7 @@ Sizes sizes_of(const Scenario& sc, const LocalDims& d) {
   set(Rows::Tokens, d.tokens);
   set(Rows::Hidden, d.sp_tokens);
   set(Rows::Context, d.tokens * sc.layout.cp);
+  set(Rows::TensorRanks, std::int64_t{sc.layout.tp});
   fill_loss_chunks(set, sc, d);
   set(Width::One, 1);
   set(Width::Two, 2);

@@ -109,6 +109,7 @@ bool is_kernel(Kind kind) {
       Kind::StateOperandsBack, Kind::DeltaRuleBack,
       Kind::StateSpaceBack,    Kind::Transpose,
       Kind::ChannelOperands,   Kind::ChannelOperandsBack,
+      Kind::JoinRowNorms,
   };
   return std::ranges::find(kKernels, kind) != kKernels.end();
 }

@@ -569,27 +569,17 @@ bool adapters_find_layers(const Scenario& sc, Reason* why) {
 
 bool magnitudes_are_learned(const Scenario& sc, Reason* why) {
   if (!sc.recipe.dora) return true;
-  const FrameworkProfile& f = sc.framework;
   if (!learns_magnitudes(sc.recipe)) {
     return fails(why, [] {
       return Reason{"DoRA learns magnitudes of what LoRA's matrices are added to, and none are trained",
                     "use fine-tune lora or qlora, or dora false"};
     });
   }
-  if (!f.abilities.dora) {
-    return fails(why, [&] {
-      return Reason{fmt::format("{} has no DoRA", f.name),
-                    "use framework hf-eager (PEFT), fsdp2 or ddp (torchtune), megatron (Megatron-Bridge) or "
-                    "hexaplan, or dora false"};
-    });
-  }
-  if (!f.explicit_step || sc.layout.tp == 1) return true;
+  if (sc.framework.abilities.dora) return true;
   return fails(why, [&] {
-    return Reason{
-        fmt::format("{} tensor-parallel ranks have parts of the rows whose lengths DoRA divides by, "
-                    "which Hexaplan's own step does not add up",
-                    sc.layout.tp),
-        "use tp=1, or dora false"};
+    return Reason{fmt::format("{} has no DoRA", sc.framework.name),
+                  "use framework hf-eager (PEFT), fsdp2 or ddp (torchtune), megatron (Megatron-Bridge) or "
+                  "hexaplan, or dora false"};
   });
 }
 

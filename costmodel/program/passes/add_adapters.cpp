@@ -58,13 +58,14 @@ class AdapterBuilder {
   }
 
   /// The columns of y that adapters change over the lengths of the rows of W + scale·B·A, times magnitudes
-  /// (arXiv:2402.09353 equation 5).
+  /// (arXiv:2402.09353 equation 5). Of what a row-cut matrix makes: when ranks have added it up.
   ValueId scaled_columns(const Op& beside, ValueId y, std::int16_t up) {
     Weight sum = p_.weights[position(beside.weight)];
     sum.adapter = AdapterSide::Sum;
-    sum.split = Split::Whole;
+    sum.split = p_.weights[position(up)].split == Split::Row ? Split::Row : Split::Whole;
     Weight magnitude = sum;
     magnitude.adapter = AdapterSide::Magnitude;
+    magnitude.split = Split::Whole;
     magnitude.out = p_.weights[position(up)].out;
     magnitude.in = Width::One;
     const ValueId norms =

@@ -247,6 +247,7 @@ const std::array<Differentiation::RuleRow, position(Kind::LookupBack)> Different
     {Kind::ChannelOperands, &Differentiation::channel_operands},
     {Kind::ChannelDeltaRule, &Differentiation::channel_delta_rule},
     {Kind::JoinColumns, &Differentiation::join_columns},
+    {Kind::JoinRowNorms, &Differentiation::nothing},
 }};
 
 /// Forward operations in the order in which backward answers them: reversed; but of the branches that

@@ -38,7 +38,11 @@ class TensorCut {
       const Split split = op.weight < 0 ? Split::Whole : p_.weights[position(op.weight)].split;
       if (split == Split::Column || split == Split::Region) enter(op);
       p_.ops.push_back(op);
-      if (split == Split::Row && !mutant("row-cut-results-are-not-summed")) leave(op);
+      if (op.kind == Kind::RowNorms && split == Split::Row) {
+        gather_lengths(op);
+      } else if (split == Split::Row && !mutant("row-cut-results-are-not-summed")) {
+        leave(op);
+      }
       if (op.site == Site::MtpSum) gather_columns(op);
       if (op.kind == Kind::LossMaxima || (op.kind == Kind::LossSums && !mutant("loss-sums-are-not-reduced")))
         reduce_loss(op);
@@ -83,6 +87,21 @@ class TensorCut {
       p_.of(id).role = Role::Partial;
     }
     reduce(kBlocks[position(block_of(op.site))].leave, partial, sum);
+  }
+  /// Every rank has a part of each row of a row-cut matrix: a row is as long as the vector of its parts'
+  /// lengths.
+  void gather_lengths(const Op& op) {
+    const ValueId own = op.writes[0];
+    Shape of_all = p_.of(own).shape;
+    of_all.rows = Rows::TensorRanks;
+    const ValueId gathered = p_.like(own, Role::Whole, of_all);
+    const ValueId work = p_.like(own, Role::Workspace, of_all);
+    const ValueId whole = p_.like(own, Role::Itself);
+    p_.of(own).role = Role::Partial;
+    p_.ops.push_back({.site = op.site, .kind = Kind::AllGather, .reads = {own}, .writes = {gathered}});
+    p_.ops.push_back(
+        {.site = op.site, .kind = Kind::JoinRowNorms, .reads = {gathered}, .writes = {whole, work}});
+    replace(own, whole);
   }
   /// Columns of all ranks make the whole rows that a layer reads, of which sequence parallelism leaves each
   /// rank its tokens (NVIDIA/Megatron-LM megatron/core/transformer/multi_token_prediction.py:

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "costmodel/memory/flat_units.h"
 #include "costmodel/parameters/adapters.h"
@@ -135,6 +136,26 @@ TEST(adapters_program, sends_nothing_that_the_frozen_layer_does_not_send) {
   const Counts plain = counts_of(llama_8b(4, FineTune::Pretrain)),
                adapted = counts_of(llama_8b(4, FineTune::Lora));
   EXPECT_EQ(plain.messages, adapted.messages);
+}
+
+/// Of the two matrices that tensor parallelism cuts along their rows.
+TEST(adapters_program, of_dora_gather_the_lengths_of_what_four_ranks_have_of_rows) {
+  Scenario sc = llama_8b(4, FineTune::Lora);
+  const Counts lora = counts_of(sc);
+  sc.recipe.dora = true;
+  const Program p = layer_of(sc);
+  ASSERT_TRUE(is_valid(p)) << *first_fault(p);
+  const Counts dora = count(p, sizes_of(sc, local_dims(sc)));
+  std::vector<CountedMessage> lengths;
+  for (const CountedMessage& message : dora.messages) {
+    if (message.kind == CollectiveKind::AllGather) lengths.push_back(message);
+  }
+  ASSERT_EQ(lengths.size(), 2U);
+  EXPECT_EQ(dora.messages.size(), lora.messages.size() + lengths.size());
+  for (const CountedMessage& message : lengths) {
+    EXPECT_EQ(message.pass, Pass::Forward);
+    EXPECT_EQ(message.payload.value(), 4 * 4 * kHidden);
+  }
 }
 
 TEST(adapters_program, cuts_what_stands_at_the_cut_side_of_a_matrix) {

@@ -244,8 +244,7 @@ TEST_P(steps_of_peft, are_repeated_on_every_layout) {
     sc.recipe.recompute.mode = named.recompute;
     const bool in_4_bits = sc.recipe.fine_tune == costmodel::FineTune::Qlora;
     if (in_4_bits && named.layout.tp > 1) continue;  // parts of a matrix have other blocks
-    // … and ranks of ZeRO-3 other means. Lengths of rows are not added up over tensor-parallel ranks.
-    if (sc.recipe.double_quantization || sc.recipe.dora) least = 10;
+    if (sc.recipe.double_quantization) least = 10;   // … and ranks of ZeRO-3 other means
     if (costmodel::first_rejection(sc) || validator::first_not_executable(sc)) continue;
     SCOPED_TRACE(named.name);
     expect_steps_of_peft(golden, sc);

@@ -261,6 +261,14 @@ const std::vector<LayoutCase>& layout_cases() {
       {"lora_qv_zero1_recomputed", {.dp = 2, .sharding = {.stage = 1}}, adapt_queries_and_values},
       {"dora", {}, learn_magnitudes},
       {"dora_pp2", {.pp = 2}, learn_magnitudes},
+      {"dora_tp2", {.tp = 2}, learn_magnitudes},
+      {"dora_tp4_sp_pp2", {.tp = 4, .pp = 2, .sp = true}, learn_magnitudes},
+      {"dora_tp2_zero3_recomputed",
+       {.dp = 2, .tp = 2, .sharding = {.stage = 3}},
+       [](Scenario& sc) {
+         learn_magnitudes(sc);
+         recompute_all(sc);
+       }},
       {"dora_zero3_zb_h1", {.dp = 2, .pp = 2, .sharding = {.stage = 3}, .schedule = kZb}, learn_magnitudes},
       {"dora_qv_zero1_recomputed", {.dp = 2, .sharding = {.stage = 1}}, learn_magnitudes_recomputed},
       {"ia3", {}, scale},

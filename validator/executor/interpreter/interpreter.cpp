@@ -73,6 +73,7 @@ constexpr std::array<RunnerRow, position(Kind::Count)> kRunners{{
     {Kind::ChannelOperands},
     {Kind::ChannelDeltaRule},
     {Kind::JoinColumns, run_join_columns},
+    {Kind::JoinRowNorms, run_join_row_norms},
     {Kind::LookupBack, run_lookup_back},
     {Kind::NormBack, run_norm_back},
     {Kind::MatmulData, run_matmul_data},

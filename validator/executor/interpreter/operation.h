@@ -122,6 +122,7 @@ void run_gate_rows_back(const Operation& o);
 void run_add(const Operation& o);
 void run_copy(const Operation& o);
 void run_join_columns(const Operation& o);
+void run_join_row_norms(const Operation& o);
 void run_split_columns(const Operation& o);
 void run_lookup(const Operation& o);
 void run_lookup_back(const Operation& o);

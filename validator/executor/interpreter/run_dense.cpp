@@ -304,9 +304,19 @@ void for_scaled_columns(const Operation& o, const View& all, const View& kept, c
 
 }  // namespace
 
-/// 1/‖row of W + scale·B·A‖ from ‖row of W/scale + B·A‖, which a norm of rows has among its statistics.
+namespace {
+
+/// √n/‖row‖ for every row of n numbers, which an RMSNorm has among its statistics; rows are overwritten.
+void measure_rows(Device& device, const View& rows, const View& lengths) {
+  device.norm({.kind = costmodel::NormKind::Rms, .epsilon = 0}, rows, {}, {}, rows, lengths);
+}
+
+}  // namespace
+
+/// 1/‖row of W + scale·B·A‖ from ‖row of W/scale + B·A‖; of parts of rows ‖part‖, which is one over that.
 void run_row_norms(const Operation& o) {
   Device& device = o.rank.device;
+  const bool of_parts = o.program().of(o.op.writes[0]).role == program::Role::Partial;
   const View frozen = o.weight(), all = o.frame.matrix(o.op.writes[1]), norms = o.out(0);
   const double scale = costmodel::adapter_scale(o.rank.scenario);
   for (const Weights::AdapterPart& part : o.weights.adapter_parts(o.weight_of())) {
@@ -319,9 +329,27 @@ void run_row_norms(const Operation& o) {
                             .b = o.weights.unit->weight(part.first),
                             .c = rows,
                             .accumulate = !costmodel::mutant("measured-rows-lack-the-frozen-ones")});
-    device.norm({.kind = costmodel::NormKind::Rms, .epsilon = 0}, rows, {}, {}, rows, lengths);
-    device.scale(lengths, 1 / (scale * std::sqrt(static_cast<double>(rows.cols))));
+    measure_rows(device, rows, lengths);
+    const double factor = scale * std::sqrt(static_cast<double>(rows.cols));
+    if (of_parts) {
+      const View inverse = rows.column_range(0, 1);
+      device.copy(inverse, lengths);
+      measure_rows(device, inverse, lengths);
+    }
+    device.scale(lengths, of_parts ? factor : 1 / factor);
   }
+}
+/// What was gathered has one rank's lengths behind the other's.
+void run_join_row_norms(const Operation& o) {
+  Device& device = o.rank.device;
+  const View gathered = o.in(0);
+  const std::int64_t ranks = gathered.rows, n = gathered.cols;
+  const View joined = o.out(1).reshaped(n, ranks), norms = o.out(0).reshaped(n, 1);
+  for (std::int64_t rank = 0; rank < ranks; ++rank)
+    device.copy(joined.column_range(rank, 1), gathered.row_range(rank, 1).reshaped(n, 1));
+  measure_rows(device, joined, norms);
+  const bool of_mean = costmodel::mutant("joined-rows-have-their-mean-length");
+  device.scale(norms, of_mean ? 1 : 1 / std::sqrt(static_cast<double>(ranks)));
 }
 void run_scale_columns(const Operation& o) {
   const View kept = o.out(1), norms = o.op.reads.size() > 1 ? o.in(1) : View{};

@@ -246,7 +246,7 @@ void set_gradient_bits(Scenario& s, int v) {
 }
 
 /// All parameters trained, low-rank adapters beside some linear layers, or scales; adapters beside weights in
-/// 4 bits, whose scales have 32 bits or 8. Some learn magnitudes, where no rank has parts of the matrices.
+/// 4 bits, whose scales have 32 bits or 8. Some learn magnitudes.
 void set_adapters(Scenario& s, int v) {
   if (v == 0) return;
   if (v == 6) {
@@ -259,7 +259,7 @@ void set_adapters(Scenario& s, int v) {
                                          AdapterTargets::Mlp};
   s.recipe.fine_tune = v < 7 ? costmodel::FineTune::Lora : costmodel::FineTune::Qlora;
   s.recipe.double_quantization = v == 8;
-  s.recipe.dora = v % 2 == 1 && s.layout.tp == 1;
+  s.recipe.dora = v % 2 == 1;
   s.recipe.lora_targets = pick(kTargets, v < 7 ? v - 1 : v - 7);
   s.recipe.lora_rank = 1 + v % 3;
 }
