@@ -4,6 +4,7 @@
 
 #include "costmodel/parameters/parameter_tensors.h"
 #include "costmodel/units/format_units.h"
+#include "presets/clusters/network_tiers.h"
 #include "presets/json/spec_names.h"
 #include "presets/scenario/layout_text.h"
 #include "presets/scenario/recipe_fields.h"
@@ -46,6 +47,7 @@ std::vector<Input> inputs_of(const Answer& answer) {
       {"GPUs of a node", format_count(s.cluster.gpus_per_node)},
       {"framework profile", s.framework.name},
       {"layout", presets::to_layout_text(s.layout)}};
+  if (has_tiers(s.cluster)) inputs.push_back({"network", presets::network_text(s.cluster)});
   append_batch(s.recipe, inputs);
   for (const presets::RecipeField& field : presets::recipe_fields()) {
     std::string name{field.key};

@@ -63,7 +63,7 @@ JsonObject cluster_facts(const std::string& name) {
           {"gpu", cluster.gpu.name},
           {"gpus", cluster.gpus},
           {"per_node", cluster.gpus_per_node},
-          {"network", cluster.levels.back().name}};
+          {"network", presets::network_text(cluster)}};
 }
 
 JsonObject framework_facts(const std::string& name) {

@@ -60,7 +60,9 @@ void append_scenario_options(std::vector<OptionRow>& rows, ScenarioOptions& ques
        "Preset, a Hugging Face config.json, its folder, its name on the hub, - for stdin, or dimensions "
        "(layers=8 hidden=512 heads=8 ffn=1376 vocab=32000)",
        &question.model},
-      {"--cluster", "CLUSTER", "GPUs and network: 8xH100, 64xA100-80GB, 16x8xH200+ib400, 8x./my-gpu.json",
+      {"--cluster", "CLUSTER",
+       "GPUs and network: 8xH100, 64xA100-80GB, 16x8xH200+ib400, 8x./my-gpu.json, "
+       "1024x8xH100+tier:pod:3072+tier:core:x7",
        &question.cluster},
       {"--layout", "LAYOUT",
        "\"tp8 pp4 dp16 zero1 sp vpp2 cp2 ep8 etp1 fsdp hsdp8 …\"; dp follows from the cluster when left out",

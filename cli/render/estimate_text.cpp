@@ -10,6 +10,7 @@
 #include "cli/render/changes.h"
 #include "cli/render/estimate_rows.h"
 #include "cli/render/heading.h"
+#include "cli/render/network_text.h"
 #include "cli/render/not_modelled.h"
 #include "cli/render/numbers.h"
 #include "cli/render/training.h"
@@ -318,7 +319,7 @@ std::string estimate_text(const EstimateReport& report, const TextStyle& style) 
   const Estimate& e = report.estimate;
   text += memory_by_stage(e, style) + memory_by_kind(e, report.question.scenario.framework, style) +
           host_memory(report) + simulated_allocator(report, style) + time_by_cause(e, style) +
-          throughput(report, style) +
+          throughput(report, style) + network_lines(report.question, style) +
           not_modelled_text(costmodel::not_modelled(report.question.scenario), style) +
           calibration(report, style) + published(report, style);
   if (report.explanation) text += explanation(*report.explanation, style);

@@ -61,6 +61,28 @@ double network_step(const Call& call, const nccl::Latency& row, Protocol protoco
   return source.network[index_of(protocol)] + call.network_latency * (protocol == Protocol::Simple ? 2 : 1);
 }
 
+/// Messages that an algorithm sends from one of `units` to another, one after the other.
+using Crossings = double (*)(double units);
+double around_a_ring(double units) {
+  return units - 1;
+}
+double down_a_tree(double units) {
+  return std::floor(std::log2(units));
+}
+double directly(double) {
+  return 1;
+}
+
+/// What the tiers above the cards add to a chain of messages, microseconds.
+double tier_latency(const Call& call, Crossings crossings) {
+  double latency = 0;
+  for (std::size_t i = 0; i < call.links.tier_count; ++i) {
+    const CrossedTier& tier = call.links.tiers[i];
+    latency += crossings(tier.units) * tier.latency / kMicrosecond;
+  }
+  return latency;
+}
+
 /// Bytes per second of payload when every rank's bus carries `bus`: nccl-tests' factors (doc/PERFORMANCE.md).
 double payload_rate(const Call& call, double bus) {
   return bus * call.links.ranks / (mutant("ring-rate-without-its-steps") ? call.links.ranks : call.steps);
@@ -103,7 +125,8 @@ double ring_latency(const Call& call, Protocol protocol) {
                        call.kind == CollectiveKind::AllReduce &&
                        call.bytes >= nccl::kPlateauBytes * call.channels * call.links.ranks;
   if (mutant("a-ring-has-no-latency")) return 0;
-  return plateau ? latency * call.architecture.plateau : latency;
+  return (plateau ? latency * call.architecture.plateau : latency) +
+         rounds * tier_latency(call, around_a_ring);
 }
 
 // --- tree (all-reduce)
@@ -148,7 +171,8 @@ double tree_latency(const Call& call, Protocol protocol) {
   const nccl::Latency& row = latency_of(Algorithm::Tree);
   return row.base[index_of(protocol)] +
          2 * ((call.links.per_domain - 1) * inside_step(call, row, protocol) +
-              std::floor(std::log2(call.links.domains)) * network_step(call, row, protocol));
+              std::floor(std::log2(call.links.domains)) * network_step(call, row, protocol)) +
+         2 * tier_latency(call, down_a_tree);
 }
 
 // --- NVLS, NVLSTree, PAT: Simple only
@@ -170,7 +194,8 @@ double nvls_tree_rate(const Call& call, Protocol protocol) {
 double nvls_tree_latency(const Call& call, Protocol protocol) {
   const nccl::Latency& row = latency_of(Algorithm::NvlsTree);
   return inside_step(call, row, protocol) +
-         2 * std::floor(std::log2(call.links.domains)) * network_step(call, row, protocol);
+         2 * std::floor(std::log2(call.links.domains)) * network_step(call, row, protocol) +
+         2 * tier_latency(call, down_a_tree);
 }
 
 double pat_rate(const Call& call, Protocol) {
@@ -180,7 +205,7 @@ double pat_latency(const Call& call, Protocol protocol) {
   const nccl::Latency& row = latency_of(Algorithm::Pat);
   return row.base[index_of(protocol)] +
          std::floor(std::log2(call.links.domains)) * network_step(call, row, protocol) * nccl::kPatHopShare +
-         nccl::kPatLinear * call.links.ranks;
+         nccl::kPatLinear * call.links.ranks + tier_latency(call, down_a_tree);
 }
 
 // --- choice
@@ -264,7 +289,21 @@ CollectiveCost cheapest(const Call& call) {
   return best;
 }
 
-/// Grouped sends and receives: the part inside the domain and the part through the cards run side by side.
+/// What single messages take longer: through tiers, and over NVLink to the card of another rail.
+double detour(const Call& call, const nccl::Latency& row) {
+  const double inside = call.links.forwards ? inside_step(call, row, Protocol::Simple) : 0;
+  return inside + tier_latency(call, directly);
+}
+
+/// Of the pieces that a member sends, those that travel over its NVLink: to its domain, and to the cards of
+/// other rails there.
+double pieces_inside(const GroupLinks& links) {
+  const double own = links.per_domain - 1;
+  return links.forwards ? own + (links.ranks - links.per_domain) * own / links.per_domain : own;
+}
+
+/// Grouped sends and receives: the parts inside the domain, through the cards and through every tier run side
+/// by side.
 Seconds all_to_all_time(const Call& call) {
   const GroupLinks& links = call.links;
   const nccl::Latency& row = latency_of(Algorithm::Ring);
@@ -273,14 +312,18 @@ Seconds all_to_all_time(const Call& call) {
   double latency = row.base[index_of(Protocol::LL)] + nccl::kPeerPost * (links.per_domain - 1);
   if (links.per_domain > 1) {
     const double share = links.pcie ? 1.0 : nccl::kPeerShare / call.architecture.nvlink_efficiency;
-    time = each * (links.per_domain - 1) / (links.inside * share);
+    time = each * pieces_inside(links) / (links.inside * share);
   }
   if (call.several_domains()) {
-    time = std::max(time, each * (links.ranks - links.per_domain) * links.per_domain / links.outside);
+    time = std::max(time, each * (links.ranks - links.per_domain) * links.per_domain / links.cards);
     latency +=
         network_step(call, row, Protocol::Simple) + nccl::kNetOverhead * (links.ranks - links.per_domain);
   }
-  return Seconds{latency * kMicrosecond + time};
+  for (std::size_t i = 0; i < links.tier_count; ++i) {
+    const CrossedTier& tier = links.tiers[i];
+    time = std::max(time, each * (links.ranks - tier.members) * tier.members / tier.rate);
+  }
+  return Seconds{(latency + detour(call, row)) * kMicrosecond + time};
 }
 
 /// Neighbours of a ring or pipeline move together, so the farthest pair sets the pace.
@@ -290,7 +333,8 @@ Seconds send_time(const Call& call) {
   const double rate = outside ? call.links.outside_pair : call.links.inside_pair;
   const double step =
       outside ? network_step(call, row, Protocol::Simple) : inside_step(call, row, Protocol::Simple);
-  return Seconds{(row.base[index_of(Protocol::LL)] + step) * kMicrosecond + call.bytes / rate};
+  return Seconds{(row.base[index_of(Protocol::LL)] + step + detour(call, row)) * kMicrosecond +
+                 call.bytes / rate};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -28,14 +29,20 @@ struct GpuSpec {
 
 enum class Fabric : std::uint8_t { NvLink, NvSwitch, Pcie, Network, InfinityFabric };
 
-/// One level of the interconnect, smallest first: `ranks` consecutive GPUs are reachable at this level.
+/// Most levels of a cluster: links inside nodes and racks, then the tiers of its network.
+inline constexpr std::size_t kMostLevels = 8;
+
+/// One level of the interconnect, smallest first: `ranks` consecutive GPUs are reachable at this level. The
+/// smallest network level is the nodes' cards; what lies above are tiers of switches, or sites.
 struct NetworkLevel {
-  std::string name;  // "nvlink4", "ib-ndr"
+  std::string name;  // "nvlink4", "ib-ndr", "spine"
   Fabric fabric = Fabric::Network;
   std::int64_t ranks = 0;  // GPUs inside one unit of this level (8 per NVLink node, 72 per NVL72 rack, world)
-  BytesPerSecond bandwidth;  // per GPU and direction
-  Seconds latency;           // one hop
+  BytesPerSecond bandwidth;  // per GPU and direction; of a tier: from the units below up into it
+  Seconds latency;           // one hop; of a tier: on top of that of the levels below
   bool multicast = false;    // NVLink SHARP (NVLS)
+  /// GPUs of equal rank in their nodes share a leaf switch; others meet one tier higher.
+  bool rail_optimised = false;
 };
 
 /// What a node has beside its GPUs: where offloaded tensors live. 0 = not known.
@@ -53,7 +60,19 @@ struct ClusterSpec {
   int gpus_per_node = 0;
   HostSpec host;
   Reliability reliability;           // as its file has it
-  std::vector<NetworkLevel> levels;  // [0] = inside the node (or rack); last spans all gpus
+  std::vector<NetworkLevel> levels;  // [0] = inside the node (or rack); last spans all gpus; <= kMostLevels
 };
+
+/// The level of the nodes' network cards, nullptr without a network.
+[[nodiscard]] inline const NetworkLevel* network_cards(const ClusterSpec& cluster) {
+  for (const NetworkLevel& level : cluster.levels) {
+    if (level.fabric == Fabric::Network) return &level;
+  }
+  return nullptr;
+}
+/// Whether the network has tiers above the cards' level.
+[[nodiscard]] inline bool has_tiers(const ClusterSpec& cluster) {
+  return network_cards(cluster) != nullptr && network_cards(cluster) != &cluster.levels.back();
+}
 
 }  // namespace hexaplan::costmodel

@@ -189,6 +189,41 @@ std::int64_t gpus_behind_one_network(const ClusterSpec& cluster) {
   return std::max<std::int64_t>(1, gpus);
 }
 
+/// How a group lies in units of a network tier.
+struct InUnits {
+  std::int64_t members = 1;  // of the group in one unit
+  std::int64_t uplinks = 1;  // GPUs of the unit per group that leaves it
+};
+
+/// Groups of a kind fill blocks of consecutive ranks. They lie alike in all units where units hold whole
+/// blocks, or blocks whole units of whole strides. Otherwise the border of a unit cuts through all groups of
+/// a block: half of each lies on either side at worst, and as a unit has two borders, its links upwards serve
+/// two blocks of groups.
+InUnits lie_in_units(const Digits& digits, std::int64_t unit, std::int64_t world) {
+  const std::int64_t members = members_below(digits, unit);
+  if (digits.count == 0 || unit >= world) return {members, members};
+  const Digit& last = digits.at(digits.count - 1);
+  const std::int64_t block = last.stride * last.size;
+  const bool whole_strides = unit % last.stride == 0 || last.stride % unit == 0;
+  const bool whole_units = whole_strides && (block % unit == 0 || block >= world);
+  if (block <= unit ? unit % block == 0 : whole_units) return {members, members};
+  const std::int64_t half = std::max<std::int64_t>(1, members / 2);
+  return {half, block > unit ? half : std::max(half, unit * members / (2 * block))};
+}
+
+/// Whether groups have the same members' places in every node that they touch, so that neighbours in
+/// different nodes have equal ranks inside them.
+bool keeps_rails(const Digits& digits, std::int64_t node) {
+  for (int i = 0; i < digits.count; ++i) {
+    const Digit& d = digits.at(i);
+    const std::int64_t span = d.stride * d.size;
+    const bool inside = span <= node && node % span == 0;
+    const bool across = d.stride >= node ? d.stride % node == 0 : node % d.stride == 0 && span % node == 0;
+    if (!inside && !across) return false;
+  }
+  return true;
+}
+
 Digits shard_digits_in_node(const Layout& layout, const ClusterSpec& cluster) {
   const Digits shard = shard_digits(layout);
   return split_group(shard, members_below(shard, gpus_behind_one_network(cluster))).inside;
@@ -271,9 +306,20 @@ GroupPlacement place_group(const Layout& layout, Group group, const ClusterSpec&
   for (int i = 0; i < placement.levels; ++i) {
     const auto level = static_cast<std::size_t>(i);
     const bool last = i + 1 == placement.levels;
-    placement.within[level] = last ? placement.ranks : members_below(digits, cluster.levels[level].ranks);
+    const NetworkLevel& of = cluster.levels[level];
+    InUnits lies{placement.ranks, placement.ranks};
+    if (!last && of.fabric == Fabric::Network) {
+      lies = lie_in_units(digits, of.ranks, layout.world_size());
+    } else if (!last) {
+      lies.members = lies.uplinks = members_below(digits, of.ranks);
+    }
+    const std::int64_t below = i > 0 ? placement.within[level - 1] : 1;
+    placement.within[level] = std::max(lies.members, below);
+    placement.uplinks[level] = std::max(lies.uplinks, below);
   }
-  const std::int64_t behind = std::min(gpus_behind_one_network(cluster), layout.world_size());
+  const std::int64_t node = gpus_behind_one_network(cluster);
+  placement.equal_rails = keeps_rails(digits, node);
+  const std::int64_t behind = std::min(node, layout.world_size());
   const std::int64_t inside = members_below(digits, behind);
   if (inside < placement.ranks) {
     placement.sharing = std::max<std::int64_t>(1, behind / inside);

@@ -38,10 +38,15 @@ inline constexpr int kLayoutGroups = 13;  // that the layout alone defines: all 
 struct GroupPlacement {
   std::int64_t ranks = 1;   // members
   std::int64_t stride = 1;  // distance between neighbours in world rank
-  /// Members inside one unit of cluster.levels[i]; the last spans the group. Non-decreasing; at most 4
-  /// levels.
-  std::array<std::int64_t, 4> within{1, 1, 1, 1};
+  /// Members inside one unit of cluster.levels[i]; the last spans the group. Non-decreasing. Where units of
+  /// a network tier cut groups in unlike parts, half a group at worst.
+  std::array<std::int64_t, kMostLevels> within{1, 1, 1, 1, 1, 1, 1, 1};
+  /// GPUs of such a unit whose links upwards are this group's when all of its kind talk at once: its own
+  /// members' where the groups lie alike.
+  std::array<std::int64_t, kMostLevels> uplinks{1, 1, 1, 1, 1, 1, 1, 1};
   int levels = 0;
+  /// Members in different nodes have the same ranks inside their nodes: they share rails.
+  bool equal_rails = true;
   /// Groups of this kind (this one included) that share the network cards of one node, or NVLink rack, and
   /// talk at the same time; 1 for a group inside one node.
   std::int64_t sharing = 1;

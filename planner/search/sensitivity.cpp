@@ -20,11 +20,15 @@ bool more_memory(HardwareOption& on) {
 
 bool more_network(HardwareOption& on) {
   const BytesPerSecond more{100e9 / 8 / on.cluster.gpus_per_node};
-  bool changed = false;
+  const NetworkLevel* cards = network_cards(on.cluster);
+  const bool changed = cards != nullptr;
+  const double factor = changed ? (cards->bandwidth + more) / cards->bandwidth : 1;
   for (NetworkLevel& level : on.cluster.levels) {
-    if (level.fabric != Fabric::Network) continue;
-    level.bandwidth += more;
-    changed = true;
+    if (&level == cards) {
+      level.bandwidth += more;
+    } else if (level.fabric == Fabric::Network) {
+      level.bandwidth *= factor;  // as oversubscribed as before
+    }
   }
   BytesPerSecond& ceiling = on.calibration.network.ceiling;  // of other cards
   if (ceiling > BytesPerSecond{}) ceiling += more;

@@ -47,7 +47,7 @@ std::size_t UnitSearch::PassKeyHash::operator()(const PassKey& key) const {
     mix(p.ranks);
     mix(p.stride);
     mix(p.sharing);
-    for (const std::int64_t within : p.within) mix(within);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(p.levels); ++i) mix(p.within[i]);
   }
   return hash;
 }

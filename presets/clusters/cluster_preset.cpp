@@ -97,12 +97,17 @@ bool read_host_part(std::string_view part, std::string_view whole, ClusterReques
   return false;
 }
 
-/// Each figure of `reliability` has a source.
-void require_sources(ObjectReader sources, const costmodel::Reliability& reliability) {
+constexpr std::string_view kTiersKey = "network_tiers";
+
+/// Reliability and the network's tiers have sources.
+void require_sources(ObjectReader sources, const ClusterRequest& request) {
+  const auto require = [&](std::string_view key) {
+    if (!sources.optional(key)) throw sources.error(key, "a source for " + std::string{key});
+  };
   for (const ReliabilityField& field : reliability_fields()) {
-    if (field.write(reliability).is_null() || sources.optional(field.key)) continue;
-    throw sources.error(field.key, "a source for " + std::string{field.key});
+    if (!field.write(request.reliability).is_null()) require(field.key);
   }
+  if (!request.tiers.empty()) require(kTiersKey);
 }
 
 void read_cluster_file(std::string_view name, ClusterRequest& request) {
@@ -118,7 +123,8 @@ void read_cluster_file(std::string_view name, ClusterRequest& request) {
   for (const ReliabilityField& field : reliability_fields()) {
     if (const auto value = reader.optional(field.key)) field.read(*value, request.reliability);
   }
-  require_sources(reader.required("sources").object(), request.reliability);
+  if (const auto tiers = reader.optional(kTiersKey)) request.tiers = read_tiers(*tiers, request.per_node);
+  require_sources(reader.required("sources").object(), request);
   reader.finish();
 }
 
@@ -248,6 +254,7 @@ ClusterSpec build(const GpuPreset& gpu, const ClusterRequest& request) {
   cluster.levels = levels_inside(node, domain);
   if (gpus > domain) {
     cluster.levels.push_back(level_between(node, request, gpus, per_node));
+    append_tiers(request.tiers, cluster);
   }
   return cluster;
 }
@@ -316,12 +323,18 @@ ClusterRequest parse_cluster_request(std::string_view text) {
   request.name = std::string{whole};
   const std::size_t plus = whole.find('+');
   read_shape(number_first(without_ornament(costmodel::trimmed(whole.substr(0, plus)))), whole, request);
+  std::vector<NetworkTier> tiers;
   for (std::size_t at = plus; at != std::string_view::npos;) {
     const std::size_t next = whole.find('+', at + 1);
     const std::string_view part = whole.substr(at + 1, next == std::string_view::npos ? next : next - at - 1);
-    if (!read_host_part(part, whole, request)) read_network_part(part, whole, request);
+    if (auto tier = read_tier_part(part, whole)) {
+      tiers.push_back(std::move(*tier));
+    } else if (!read_host_part(part, whole, request)) {
+      read_network_part(part, whole, request);
+    }
     at = next;
   }
+  if (!tiers.empty()) request.tiers = std::move(tiers);  // in place of a file's
   return request;
 }
 
@@ -333,6 +346,7 @@ std::string to_cluster_text(const ClusterRequest& request) {
     if (request.gbps_per_node > 0) text += fmt::format("{}/node", request.gbps_per_node);
     if (request.gbps_per_gpu > 0) text += fmt::format("{}/gpu", request.gbps_per_gpu);
   }
+  for (const NetworkTier& tier : request.tiers) text += '+' + to_text(tier);
   if (request.host_memory > costmodel::Bytes{}) text += fmt::format("+host{}B", request.host_memory.value());
   if (request.disk > costmodel::Bytes{}) text += fmt::format("+nvme{}B", request.disk.value());
   return text;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "costmodel/spec/cluster_spec.h"
+#include "presets/clusters/network_tiers.h"
 #include "presets/gpus/gpu_preset.h"
 
 namespace hexaplan::presets {
@@ -30,6 +31,7 @@ struct ClusterRequest {
   double gbps_per_gpu = 0;  // Gbit/s; at most one of the two is given
   double gbps_per_node = 0;
   costmodel::Bytes host_memory, disk;  // of a node
+  std::vector<NetworkTier> tiers;      // none: all nodes reach each other at the rate of their cards
   costmodel::Reliability reliability;  // of a file
 };
 
@@ -39,6 +41,7 @@ struct ClusterRequest {
 ///   …+ib400 +roce400     network and its rate in Gbit/s per GPU; "/node" makes it the node's
 ///   …+efa3200            EFA, per node; "/gpu" makes it one GPU's
 ///   …+host1TiB +nvme8TB  memory of a node, for offloaded tensors, and its local drives
+///   …+tier:pod:3072 +tier:spine:x7:2us   tiers of the network, from below (read_tier_part)
 ///   eos                  a file of presets/clusters, by name or alias; "+…" may follow
 /// InputError says what is not understood.
 [[nodiscard]] costmodel::ClusterSpec parse_cluster(std::string_view text);

@@ -27,6 +27,26 @@ TEST(estimate_json, has_the_documented_fields) {
   EXPECT_GT(number_at(e, "training.gpu_hours"), 0);
 }
 
+TEST(estimate, says_how_far_up_the_network_every_group_goes) {
+  const std::string question =
+      "estimate --model llama-3.1-8b --layout 'tp2 pp4 sp zero1' --seq 4k --global-batch 512 --cluster ";
+  const std::string pods = "256xH100+tier:pod:64+tier:core:x8:5us";
+  EXPECT_THAT(run_hexaplan(question + pods).out,
+              testing::AllOf(testing::HasSubstr("\nNetwork ib400 pod of 64 GPUs, core 1:8 + 5 us\n"),
+                             testing::ContainsRegex("  pipe +4 +core "),
+                             testing::ContainsRegex("  shard +32 +ib400 pod ")));
+  const JsonValue flat = json_of(question + "256xH100 --json"), tiered = json_of(question + pods + " --json");
+  EXPECT_EQ(flat.find("network"), nullptr);
+  const auto& tiers = *at(tiered, "network.tiers").get_if<JsonArray>();
+  ASSERT_EQ(tiers.size(), 2U);
+  EXPECT_EQ(number_at(tiers[0], "gpus"), 64);
+  EXPECT_EQ(number_at(tiers[1], "oversubscription"), 8);
+  EXPECT_DOUBLE_EQ(number_at(tiers[1], "latency_seconds"), 5e-6);
+  EXPECT_EQ(at(tiered, "network.groups").get_if<JsonArray>()->size(), 6U);
+  EXPECT_GT(number_at(tiered, "time.by_cause.pipeline_p2p"), number_at(flat, "time.by_cause.pipeline_p2p"));
+  EXPECT_EQ(number_at(tiered, "time.by_cause.data_parallel"), number_at(flat, "time.by_cause.data_parallel"));
+}
+
 TEST(estimate, names_the_published_runs_nearest_to_the_question) {
   const JsonValue e = json_of(kQuestion + "--json");
   const auto* nearest = at(e, "evidence.nearest").get_if<JsonArray>();

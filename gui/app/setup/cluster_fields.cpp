@@ -86,9 +86,8 @@ void writeRate(ScenarioRequest& request, const std::string& text, const Evaluati
   parts.gbps_per_node = 0;
   if (parts.network.empty() && parts.gbps_per_gpu > 0) {
     // A rate needs the kind of network it is of: the reference's, in front of its rate in the level's name.
-    const std::string level = now.has_cluster && now.scenario.cluster.levels.size() > 1
-                                  ? now.scenario.cluster.levels.back().name
-                                  : std::string{"ib"};
+    const costmodel::NetworkLevel* cards = now.has_cluster ? network_cards(now.scenario.cluster) : nullptr;
+    const std::string level = cards != nullptr ? cards->name : std::string{"ib"};
     parts.network = level.substr(0, level.find_first_of("0123456789"));
   }
   store(request, parts);
@@ -103,8 +102,11 @@ std::string rateText(const Evaluation& e) {
 
 QString networkFollows(const Evaluation& e) {
   if (!e.has_cluster || e.scenario.cluster.levels.empty()) return {};
-  const auto& level = e.scenario.cluster.levels.back();
-  return QString::fromStdString(level.name + ": " + costmodel::format_rate(level.bandwidth) + "/GPU");
+  const costmodel::NetworkLevel* cards = network_cards(e.scenario.cluster);
+  const costmodel::NetworkLevel& level = cards != nullptr ? *cards : e.scenario.cluster.levels.back();
+  const std::string name =
+      has_tiers(e.scenario.cluster) ? presets::network_text(e.scenario.cluster) : level.name;
+  return QString::fromStdString(name + ": " + costmodel::format_rate(level.bandwidth) + "/GPU");
 }
 
 QString gpuFollows(const Evaluation& e) {

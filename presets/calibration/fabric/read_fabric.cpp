@@ -143,7 +143,7 @@ void read_networks(const std::filesystem::path& folder, const costmodel::Cluster
   const JsonDocument document = read_json_file(folder / "networks.json");
   ObjectReader root{document};
   check_schema(root, "hexaplan/networks/1");
-  const std::string_view kind = kind_of(cluster.levels.back().name);
+  const std::string_view kind = kind_of(network_cards(cluster)->name);
   std::optional<NetworkEntry> chosen;
   bool found = false;
   for (const ValueReader& value : root.required("networks").elements()) {
@@ -195,7 +195,7 @@ FabricOrigin read_fabric(const std::filesystem::path& folder, const costmodel::C
                          Calibration& calibration) {
   FabricOrigin origin;
   read_curves(folder, cluster, calibration, origin);
-  if (!cluster.levels.empty() && cluster.levels.back().fabric == costmodel::Fabric::Network) {
+  if (network_cards(cluster) != nullptr) {
     read_networks(folder, cluster, calibration, origin);
   }
   return origin;

@@ -226,6 +226,17 @@ class Dice {
   std::mt19937_64 engine_;
 };
 
+/// Pods of two nodes under an oversubscribed spine.
+void add_pods(ClusterSpec& cluster, std::uint64_t seed) {
+  costmodel::NetworkLevel& pods = cluster.levels.back();
+  costmodel::NetworkLevel spine = pods;
+  pods.ranks = std::min<std::int64_t>(16, pods.ranks);
+  pods.rail_optimised = seed % 2 == 0;
+  spine.bandwidth = spine.bandwidth / (1.0 + static_cast<double>(seed % 7));
+  spine.latency = Seconds{20e-6};
+  cluster.levels.push_back(spine);
+}
+
 }  // namespace
 
 Exhaustive enumerate_all(const SearchProblem& problem) {
@@ -253,6 +264,7 @@ SearchProblem random_problem(std::uint64_t seed) {
                               .ranks = std::max<std::int64_t>(8, cluster.gpus),
                               .bandwidth = BytesPerSecond{25e9},
                               .latency = Seconds{5e-6}});
+    if (seed % 3 == 0) add_pods(cluster, seed);
     cluster.gpu.price_per_hour = dice.roll(3);
     // From far too little to plenty.
     cluster.gpu.memory = Bytes{4e9 * static_cast<double>(1 << dice.roll(7))};

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <limits>
 
 #include "presets/catalog/catalog.h"
@@ -71,9 +73,86 @@ INSTANTIATE_TEST_SUITE_P(
         ClusterCase{"named", "eos", "h100-80-sxm 4608/8: nvlink4 8 450 > ib400 4608 50"},
         ClusterCase{"named_with_another_network", "EOS + roce200",
                     "h100-80-sxm 4608/8: nvlink4 8 450 > roce200 4608 25"},
+        ClusterCase{"pods", "1024x8xH100+roce400+tier:pod:3072+tier:core:x7:2us",
+                    "h100-80-sxm 8192/8: nvlink4 8 450 > roce400 pod 3072 50 > core 8192 7.14286"},
+        ClusterCase{"tiers_that_are_not_reached", "64xH100+tier:pod:3072+tier:core:x7",
+                    "h100-80-sxm 64/8: nvlink4 8 450 > ib400 pod 64 50"},
+        ClusterCase{"rails_are_joined_above", "64xH100+tier:su:256:rail+tier:spine:1024+tier:core:x2",
+                    "h100-80-sxm 64/8: nvlink4 8 450 > ib400 su 64 50 > spine 64 50"},
+        ClusterCase{"sites", "128xH100+tier:site:64+tier:wan:1600gbps:10ms",
+                    "h100-80-sxm 128/8: nvlink4 8 450 > ib400 site 64 50 > wan 128 3.125"},
+        ClusterCase{"pods_of_racks", "16x72xGB200+tier:pod:576+tier:core:x2",
+                    "gb200 1152/4: nvlink5 72 900 > ib400 pod 576 50 > core 1152 25"},
+        ClusterCase{"tiers_of_a_file", "llama3-405b",
+                    "h100-80-sxm 16384/8: nvlink4 8 450 > roce400 pod 3072 50 > aggregation 16384 7.14286"},
+        ClusterCase{"other_tiers_than_those_of_a_file", "llama3-405b+tier:pod:2048+tier:core:x2",
+                    "h100-80-sxm 16384/8: nvlink4 8 450 > roce400 pod 2048 50 > core 16384 25"},
         ClusterCase{"omni_path", "2x4xV100+omni-path100", "v100-32 8/4: nvlink2 4 150 > omni-path100 8 12.5"},
         ClusterCase{"alias", "nvl72", "gb200 72/4: nvlink5 72 900"}),
     [](const auto& row) { return row.param.name; });
+
+/// A cluster file with these tiers, as parse_cluster takes it.
+std::string file_with_tiers(const std::string& tiers, const std::string& sources) {
+  const std::filesystem::path path = std::filesystem::path{testing::TempDir()} / "tiers_cluster.json";
+  std::ofstream{path}
+      << R"({"title": "t", "gpu": "h100-80-sxm", "nodes": 64, "gpus_per_node": 8, "network": "ib",)"
+      << R"( "network_gbps": 3200, "network_tiers": )" << tiers << R"(, "sources": {)" << sources << "}}";
+  return path.string();
+}
+const std::string kTierSource = R"("network_tiers": "s")";
+
+TEST(cluster_file, says_what_lies_between_its_nodes) {
+  const std::string file = file_with_tiers(
+      R"([{"name": "su", "nodes": 4, "rail_optimised": true}, {"name": "pod", "gpus": 128, "oversubscription": 2},)"
+      R"( {"name": "wan", "uplink_gbps": 6400, "latency": "10 ms"}])",
+      kTierSource);
+  const ClusterSpec cluster = parse_cluster(file);
+  EXPECT_EQ(shape_of(cluster),
+            "h100-80-sxm 512/8: nvlink4 8 450 > ib400 su 32 50 > pod 128 25 > wan 512 6.25");
+  EXPECT_TRUE(cluster.levels[1].rail_optimised);
+  EXPECT_FALSE(cluster.levels[2].rail_optimised);
+  EXPECT_EQ(cluster.levels[3].latency, costmodel::Seconds{10e-3});
+  EXPECT_EQ(shape_of(parse_cluster(to_cluster_text(parse_cluster_request(file)))), shape_of(cluster));
+}
+
+struct BadTiers {
+  std::string tiers, sources, where, end;
+};
+TEST(cluster_file, with_wrong_tiers_gets_one_line_that_names_the_place) {
+  const BadTiers cases[] = {
+      {R"([{"name": "pod", "nodes": 4}, {"name": "core", "oversubscription": 0.5}])", kTierSource,
+       "/network_tiers/1/oversubscription: got 0.5", "expected a number from 1 to 1000"},
+      {R"([{"name": "pod", "nodes": 4}])", kTierSource, "/network_tiers: got ",
+       "two tiers or more: one alone is the network without any"},
+      {R"([{"name": "pod", "nodes": 4, "gpus": 32}, {"name": "core"}])", kTierSource,
+       "/network_tiers/0/gpus: got 32", "nodes or gpus of a unit, not both"},
+      {R"([{"name": "pod", "nodes": 4}, {"name": "core", "oversubscription": 2, "uplink_gbps": 10}])",
+       kTierSource, "/network_tiers/1/uplink_gbps: got 10", "oversubscription or uplink_gbps, not both"},
+      {R"([{"name": "pod", "nodes": 4}, {"name": "core", "latency": "2 s"}])", kTierSource,
+       "/network_tiers/1/latency: got ", "at most 1 s"},
+      {R"([{"name": "a pod", "nodes": 4}, {"name": "core"}])", kTierSource, "/network_tiers/0/name: got ",
+       "a name of letters, digits, - and _"},
+      {R"([{"name": "pod", "nodes": 4}, {"name": "core", "ratio": 2}])", kTierSource,
+       "/network_tiers/1/ratio", ""},
+      {R"([{"name": "pod", "nodes": 4}, {"name": "core"}])", "", "/sources/network_tiers",
+       "a source for network_tiers"}};
+  for (const BadTiers& row : cases) {
+    const std::string text =
+        error_text([&] { (void)parse_cluster(file_with_tiers(row.tiers, row.sources)); });
+    EXPECT_THAT(text, testing::HasSubstr(row.where));
+    EXPECT_THAT(text, testing::EndsWith(row.end));
+    EXPECT_EQ(text.find('\n'), std::string::npos);
+  }
+}
+
+TEST(network_text, names_tiers_with_size_ratio_and_latency) {
+  EXPECT_EQ(network_text(parse_cluster("64xH100")), "ib400");
+  EXPECT_EQ(network_text(parse_cluster("llama3-405b")), "roce400 pod of 3,072 GPUs, aggregation 1:7");
+  EXPECT_EQ(network_text(parse_cluster("superpod-h100")),
+            "ib400 scalable-unit of 256 GPUs by rails, spine 1:1");
+  EXPECT_EQ(network_text(parse_cluster("two-sites-h100")),
+            "ib400 site of 1,536 GPUs, long-haul 1:48 + 10.5 ms");
+}
 
 TEST(parse_cluster, keeps_the_name_as_written_and_the_kinds_of_link) {
   const ClusterSpec cluster = parse_cluster(" 64xH100 ");
@@ -134,6 +213,31 @@ INSTANTIATE_TEST_SUITE_P(
                    kOneType},
         BadCluster{"two_types", "64xH100+H200", "cluster: got \"64xH100+H200\"", kOneType},
         BadCluster{"two_numbers", "64xH100+64xH200", "cluster: got \"64xH100+64xH200\"", kOneType},
+        BadCluster{"tier_word", "64xH100+tier:pod:many+tier:core",
+                   "cluster: got \"64xH100+tier:pod:many+tier:core\"",
+                   "+tier:wan:12800gbps:20ms, not \"many\""},
+        BadCluster{"two_rates_of_a_tier", "64xH100+tier:pod:16+tier:core:x2:400gbps", "cluster: got ",
+                   "not \"400gbps\""},
+        BadCluster{"below_one", "64xH100+tier:pod:16+tier:core:x0.5", "cluster: got ", "not \"x0.5\""},
+        BadCluster{"one_tier", "64xH100+tier:pod", "network tier \"pod\": got tier:pod",
+                   "expected 2 to 7 tiers"},
+        BadCluster{"first_tier_with_a_rate", "64xH100+tier:pod:16:x2+tier:core", "network tier \"pod\": got ",
+                   "oversubscription, uplink_gbps and latency belong to the tiers above"},
+        BadCluster{"cut_nodes", "64xH100+tier:pod:12+tier:core:x2", "network tier \"pod\": got tier:pod:12",
+                   "expected whole units below: a multiple of 8 GPUs"},
+        BadCluster{"cut_pods", "64xH100+tier:pod:16+tier:row:24+tier:core:x2", "network tier \"row\"",
+                   "expected whole units below: a multiple of 16 GPUs"},
+        BadCluster{"size_of_the_last_tier", "64xH100+tier:pod:16+tier:core:64:x2", "network tier \"core\"",
+                   "every tier but the last, which joins all GPUs, says how many are in one unit of it"},
+        BadCluster{"no_size", "64xH100+tier:pod+tier:core:x2", "network tier \"pod\"",
+                   "every tier but the last, which joins all GPUs, says how many are in one unit of it"},
+        BadCluster{"rails_higher_up", "64xH100+tier:pod:16+tier:core:x2:rail", "network tier \"core\"",
+                   "expected rail_optimised of the first tier alone"},
+        BadCluster{"rails_without_nvlink", "64xL40S+tier:pod:16:rail+tier:core:x2", "network tier \"pod\"",
+                   "messages to other rails take NVLink to the right card first"},
+        BadCluster{"more_uplinks_than_cards", "64xH100+tier:pod:16+tier:core:12800gbps",
+                   "network tier \"core\"",
+                   "expected at most 6400 Gbit/s, what a unit of the tier below carries"},
         BadCluster{"not_a_rate", "8xH100+ib4e400", "cluster: got \"8xH100+ib4e400\"", kNetworkHelp}),
     [](const auto& row) { return row.param.name; });
 

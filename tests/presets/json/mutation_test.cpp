@@ -62,12 +62,13 @@ TEST(mutations, of_a_cluster_give_a_cluster_or_one_clear_line) {
   std::mt19937 random{20260102};
   int read = 0;
   for (int i = 0; i < 500; ++i) {
-    const char* seeds[] = {"16x8xH200+ib400", "72xGB200", "eos+efa3200/node", "64xA100-80GB"};
-    const std::string text = mutated(seeds[i % 4], "0123456789xX+/-ibroce .HAG\xff", random);
+    const char* seeds[] = {"16x8xH200+ib400", "72xGB200", "eos+efa3200/node", "64xA100-80GB",
+                           "64xH100+tier:pod:32:rail+tier:core:x7:2us"};
+    const std::string text = mutated(seeds[i % 5], "0123456789xX+/-:ibroce .HAG\xff", random);
     try {
       const costmodel::ClusterSpec cluster = parse_cluster(text);
       EXPECT_EQ(cluster.levels.back().ranks, cluster.gpus) << text;
-      EXPECT_LE(cluster.levels.size(), 4u) << text;
+      EXPECT_LE(cluster.levels.size(), costmodel::kMostLevels) << text;
       EXPECT_GT(cluster.levels.back().bandwidth.value(), 0) << text;
       ++read;
     } catch (const InputError& error) {
