@@ -110,12 +110,27 @@ void cohere(ConfigFields& f, ModelSpec& m) {
   m.attention.qk_norm_kind = NormKind::Layer;
 }
 
-/// Layers that see everything have no positions.
+void set_global_unrotated(ModelSpec& m) {
+  set_unrotated(m, [&](std::int64_t i) { return !class_of_layer(m, i).windowed; });
+}
+
 void cohere2(ConfigFields& f, ModelSpec& m) {
   cohere(f, m);
   m.attention.qk_norm = false;
   read_alternating_windows(f, m, 4096, f.size({"sliding_window_pattern"}, 4));
-  set_unrotated(m, [&](std::int64_t i) { return !class_of_layer(m, i).windowed; });
+  set_global_unrotated(m);
+}
+
+/// Rotates as Llama does; rope_parameters is null for the kinds of layers that have no positions.
+void cohere_compass_text(ConfigFields& f, ModelSpec& m) {
+  cohere(f, m);
+  m.attention.qk_norm = m.rotary.interleaved = false;
+  m.logit_multiplier = f.number({"logit_scale"}, 1, kCoefficient);
+  read_windows(f, m, f.integer(kWindow, 4096, {0, kSize.high}), [](std::int64_t) { return false; });
+  if (!f.value({"rope_parameters"})) return;
+  const ConfigFields rope = f.within({"rope_parameters"});
+  const bool global = rope.is_null({"full_attention"}), local = rope.is_null({"sliding_attention"});
+  set_unrotated(m, [&](std::int64_t i) { return class_of_layer(m, i).windowed ? local : global; });
 }
 
 void olmo(ConfigFields& f, ModelSpec& m) {
@@ -136,18 +151,17 @@ void olmo3(ConfigFields& f, ModelSpec& m) {
   read_alternating_windows(f, m, 4096, 4);
 }
 
-void read_exaone_windows(ConfigFields& f, ModelSpec& m) {
+void read_exaone_windows(ConfigFields& f, ModelSpec& m, std::int64_t absent, std::int64_t period) {
   m.attention.qk_norm = true;
-  const std::int64_t window = f.integer(kWindow, 4096, {0, kSize.high});
+  const std::int64_t window = f.integer(kWindow, absent, {0, kSize.high});
   if (window == 0) return;
-  const std::int64_t period = f.size({"sliding_window_pattern"}, 4);
   read_windows(f, m, window, [period](std::int64_t i) { return (i + 1) % period != 0; });
-  set_unrotated(m, [&](std::int64_t i) { return !class_of_layer(m, i).windowed; });
+  set_global_unrotated(m);
 }
 
 void exaone4(ConfigFields& f, ModelSpec& m) {
   m.norms_behind_branches = true;
-  read_exaone_windows(f, m);
+  read_exaone_windows(f, m, 4096, f.size({"sliding_window_pattern"}, 4));
 }
 
 void cwm(ConfigFields& f, ModelSpec& m) {

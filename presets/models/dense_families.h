@@ -13,6 +13,7 @@ void biogpt(ConfigFields& fields, costmodel::ModelSpec& model);
 void codegen(ConfigFields& fields, costmodel::ModelSpec& model);
 void cohere(ConfigFields& fields, costmodel::ModelSpec& model);
 void cohere2(ConfigFields& fields, costmodel::ModelSpec& model);
+void cohere_compass_text(ConfigFields& fields, costmodel::ModelSpec& model);
 void ctrl(ConfigFields& fields, costmodel::ModelSpec& model);
 void cwm(ConfigFields& fields, costmodel::ModelSpec& model);
 void exaone4(ConfigFields& fields, costmodel::ModelSpec& model);
@@ -45,7 +46,11 @@ void read_granite_multipliers(ConfigFields& fields, costmodel::ModelSpec& model,
 void read_granite_windows(ConfigFields& fields, costmodel::ModelSpec& model);
 /// Norms of whole rows of queries and of keys.
 void set_row_norms(costmodel::ModelSpec& model);
-/// EXAONE's pattern of windows, whose global layers have no positions.
-void read_exaone_windows(ConfigFields& fields, costmodel::ModelSpec& model);
+/// EXAONE's windows, all layers but every `period`-th, whose global layers have no positions; normed queries
+/// and keys.
+void read_exaone_windows(ConfigFields& fields, costmodel::ModelSpec& model, std::int64_t absent,
+                         std::int64_t period);
+/// Layers that see everything have no positions.
+void set_global_unrotated(costmodel::ModelSpec& model);
 
 }  // namespace hexaplan::presets

@@ -156,7 +156,7 @@ void read_sigmoid_router(ConfigFields& f, ModelSpec& m, double weight_factor) {
 }  // namespace
 
 void exaone_moe(ConfigFields& f, ModelSpec& m) {
-  read_exaone_windows(f, m);
+  read_exaone_windows(f, m, 4096, f.size({"sliding_window_pattern"}, 4));
   read_experts(f, m,
                {.experts = {"num_experts", "num_local_experts"},
                 .experts_absent = 64,
@@ -168,6 +168,130 @@ void exaone_moe(ConfigFields& f, ModelSpec& m) {
   const std::int64_t dense = f.integer({"first_k_dense_replace"}, 1, {0, kSize.high});
   read_mlp_layer_types(f, m, [dense](std::int64_t i) { return i >= dense; });
   read_sigmoid_router(f, m, 2.5);
+}
+
+/// EXAONE-4's attention between four norms; experts in every layer.
+void kolibri1(ConfigFields& f, ModelSpec& m) {
+  read_exaone_windows(f, m, 513, 5);
+  m.norms_per_layer = 4;
+  read_experts(f, m,
+               {.experts = {"num_experts", "num_local_experts"},
+                .experts_absent = 384,
+                .top_k_absent = 6,
+                .ffn = {"moe_intermediate_size"},
+                .ffn_absent = 512,
+                .balance_absent = 0});
+  m.mlp.ffn = m.moe.expert_ffn;
+  m.moe.shared_ffn = f.integer({"shared_expert_intermediate_size"}, 512);
+  m.moe.score = RouterScore::Sigmoid;
+  m.moe.router_correction = true;
+  m.moe.renormalise = f.flag({"norm_topk_prob"}, false);
+  m.own_rule = "choices of experts by corrected logits";
+}
+
+/// Qwen-3's attention with sinks; global layers have no positions.
+void flint(ConfigFields& f, ModelSpec& m) {
+  m.attention.qk_norm = m.attention.sinks = true;
+  set_attention_bias(m, f.flag({"attention_bias"}, false));
+  read_windows(f, m, f.integer(kWindow, 513, {0, kSize.high}),
+               [last = m.layers - 1](std::int64_t i) { return i > 1 && i % 4 != 1 && i != last; });
+  set_global_unrotated(m);
+  read_experts(f, m,
+               {.experts = {"num_experts", "num_local_experts"},
+                .experts_absent = 256,
+                .top_k_absent = 6,
+                .ffn = {"moe_intermediate_size"},
+                .ffn_absent = 512,
+                .balance_absent = 0.0005});
+  m.moe.shared_ffn = f.integer({"shared_expert_intermediate_size"}, 1024);
+  m.moe.score = RouterScore::Sigmoid;
+  m.moe.renormalise = f.flag({"norm_topk_prob"}, true);
+  m.moe.period = f.size({"decoder_sparse_step"}, 1);
+  const LayerRule dense = listed_layers(f, m, {"mlp_only_layers"}, [](std::int64_t i) { return i < 2; });
+  set_expert_layers(m, [&](std::int64_t i) { return !dense(i); });
+}
+
+namespace {
+
+constexpr Named<bool> kMeans[] = {{"average", true}, {"sum", false}};
+
+/// Weights are of the chosen logits: a softmax of them alone, or their sigmoids.
+void read_cohere_experts(ConfigFields& f, ModelSpec& m) {
+  read_experts(f, m,
+               {.experts = {"num_experts", "num_local_experts"},
+                .experts_absent = 8,
+                .top_k_absent = 2,
+                .ffn = {"intermediate_size"},
+                .ffn_absent = m.mlp.ffn,
+                .balance_absent = 0});
+  m.mlp.ffn = f.size({"prefix_dense_intermediate_size"}, m.mlp.ffn);
+  m.moe.score = read_router_score(f, {"expert_selection_fn"}, RouterScore::Softmax);
+  m.moe.renormalise = m.moe.score == RouterScore::Softmax || f.flag({"norm_topk_prob"}, true);
+  m.moe.shared_ffn = f.integer({"num_shared_experts"}, 0, {0, kExperts.high}) * m.moe.expert_ffn;
+  const std::optional<ValueReader> joined = f.value({"shared_expert_combination_strategy"});
+  if (m.moe.shared_ffn > 0 && (!joined || joined->choice(kMeans)))
+    m.own_rule = "means of routed and shared experts";
+}
+
+}  // namespace
+
+/// Cohere-2 with experts behind some dense layers, whose windows have a period of their own. Dense layers
+/// keep their positions where that period is 1.
+void cohere2_moe(ConfigFields& f, ModelSpec& m) {
+  cohere(f, m);
+  m.attention.qk_norm = false;
+  if (f.value({"rms_norm_eps"})) {
+    m.norm = NormKind::Rms;
+  } else {
+    m.norm_epsilon = f.number({"layer_norm_eps"}, 1e-5, {0, 1});
+  }
+  const std::int64_t first = f.integer({"first_k_dense_replace"}, 0, {0, kSize.high}),
+                     early = f.size({"prefix_dense_sliding_window_pattern"}, 1),
+                     late = f.size({"sliding_window_pattern"}, 4);
+  read_windows(f, m, f.integer(kWindow, 4096, {0, kSize.high}), [=](std::int64_t i) {
+    return i < first ? (i + 1) % early != 0 : (i - first + 1) % late != 0;
+  });
+  read_mlp_layer_types(f, m, [first](std::int64_t i) { return i >= first; });
+  read_cohere_experts(f, m);
+  set_unrotated(m, [&](std::int64_t i) {
+    const costmodel::LayerClass layer = class_of_layer(m, i);
+    return !layer.windowed && (layer.moe || early != 1);
+  });
+}
+
+namespace {
+
+/// The names that Sarvam's own code has are those of its published files.
+constexpr Key kSarvamExperts{"n_routed_experts", "num_experts"},
+    kSarvamShared{"n_shared_experts", "num_shared_experts"};
+
+void read_sarvam_experts(ConfigFields& f, ModelSpec& m, std::int64_t top_k, std::int64_t expert_ffn) {
+  read_corrected_experts(f, m,
+                         {.experts = 128,
+                          .shared = 1,
+                          .top_k = top_k,
+                          .expert_ffn = expert_ffn,
+                          .first_k_dense = 1,
+                          .experts_key = kSarvamExperts,
+                          .shared_key = kSarvamShared},
+                         2.5, true);
+  m.mtp_layers =
+      static_cast<int>(f.integer({"num_nextn_predict_layers", "num_mtp_layers"}, 0, {0, kLayers.high}));
+}
+
+}  // namespace
+
+/// GLM-4.5 whose heads are rotated whole.
+void sarvam_moe(ConfigFields& f, ModelSpec& m) {
+  m.attention.qkv_bias = f.flag({"attention_bias", "use_qkv_bias"}, false);
+  m.attention.qk_norm = f.flag({"use_qk_norm"}, true);
+  read_sarvam_experts(f, m, 6, 1024);
+}
+
+/// DeepSeek-V3 whose queries are projected at once.
+void sarvam_mla(ConfigFields& f, ModelSpec& m) {
+  read_latent_attention(f, m, {.q_rank = 0});
+  read_sarvam_experts(f, m, 8, 2048);
 }
 
 void mellum(ConfigFields& f, ModelSpec& m) {

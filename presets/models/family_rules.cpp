@@ -73,6 +73,21 @@ constexpr Named<MixerType> kMixerTypes[] = {{"full_attention", MixerType::Attent
                                             {"linear_attention", MixerType::Recurrent},
                                             {"mamba", MixerType::Recurrent},
                                             {"conv", MixerType::Recurrent}};
+enum class MixedType : std::uint8_t { Full, Windowed, Recurrent };
+constexpr Named<MixedType> kMixedTypes[] = {{"full_attention", MixedType::Full},
+                                            {"sliding_attention", MixedType::Windowed},
+                                            {"linear_attention", MixedType::Recurrent}};
+
+void set_attention_layers(ModelSpec& m, const LayerRule& attends) {
+  LayerPattern pattern = pattern_of(m.layers, attends);
+  if (std::ssize(pattern.listed) == m.layers) {
+    m.recurrent = {};
+    return;
+  }
+  m.recurrent.attention_period = pattern.period;
+  m.recurrent.attention_layers = std::move(pattern.listed);
+}
+
 enum class BranchType : std::uint8_t { Recurrent, Attention, Mlp, Experts };
 constexpr Named<BranchType> kBranchTypes[] = {{"linear_attention", BranchType::Recurrent},
                                               {"mamba", BranchType::Recurrent},
@@ -115,15 +130,19 @@ LayerRule listed_layers(ConfigFields& f, const ModelSpec& m, Key key, LayerRule 
 
 void read_attention_layers(ConfigFields& f, ModelSpec& m, const LayerRule& attends) {
   const auto types = read_layer_words<MixerType>(f, m, {"layer_types", "layers_block_type"}, kMixerTypes);
-  LayerPattern pattern = pattern_of(m.layers, [&](std::int64_t i) {
+  set_attention_layers(m, [&](std::int64_t i) {
     return types ? (*types)[static_cast<std::size_t>(i)] == MixerType::Attention : attends(i);
   });
-  if (std::ssize(pattern.listed) == m.layers) {
-    m.recurrent = {};
-    return;
-  }
-  m.recurrent.attention_period = pattern.period;
-  m.recurrent.attention_layers = std::move(pattern.listed);
+}
+
+void read_mixed_layers(ConfigFields& f, ModelSpec& m, std::int64_t window, const LayerRule& attends,
+                       const LayerRule& windowed) {
+  const auto types = read_layer_words<MixedType>(f, m, {"layer_types"}, kMixedTypes);
+  const auto is = [&](std::int64_t i, MixedType type) {
+    return (*types)[static_cast<std::size_t>(i)] == type;
+  };
+  set_attention_layers(m, [&](std::int64_t i) { return types ? !is(i, MixedType::Recurrent) : attends(i); });
+  set_windows(m, window, [&](std::int64_t i) { return types ? is(i, MixedType::Windowed) : windowed(i); });
 }
 
 void read_branches(ConfigFields& f, ModelSpec& m) {
@@ -270,11 +289,16 @@ constexpr Named<costmodel::RouterScore> kScores[] = {{"softmax", costmodel::Rout
 
 }  // namespace
 
+costmodel::RouterScore read_router_score(ConfigFields& f, Key key, costmodel::RouterScore absent) {
+  const std::optional<ValueReader> score = f.value(key);
+  return score ? score->choice(kScores) : absent;
+}
+
 void read_deepseek_router(ConfigFields& f, ModelSpec& m, const RouterDefaults& d) {
-  const std::optional<ValueReader> method = f.value({"topk_method"}), score = f.value({"scoring_func"});
+  const std::optional<ValueReader> method = f.value({"topk_method"});
   const ChoiceOfExperts choice = method ? method->choice(kChoices) : d.choice;
   m.moe.router_correction = choice == ChoiceOfExperts::Corrected;
-  m.moe.score = score ? score->choice(kScores) : d.score;
+  m.moe.score = read_router_score(f, {"scoring_func"}, d.score);
   m.moe.weight_factor = f.number({"routed_scaling_factor"}, d.weight_factor, kCoefficient);
   m.moe.renormalise = f.flag({"norm_topk_prob"}, d.renormalise);
   if (choice == ChoiceOfExperts::Greedy) return;
@@ -285,13 +309,8 @@ void read_deepseek_router(ConfigFields& f, ModelSpec& m, const RouterDefaults& d
 }
 
 void read_deepseek_experts(ConfigFields& f, ModelSpec& m, const DeepseekDefaults& d) {
-  read_experts(f, m,
-               {{"n_routed_experts", "num_local_experts"},
-                d.experts,
-                d.top_k,
-                {"moe_intermediate_size"},
-                d.expert_ffn});
-  m.moe.shared_ffn = f.integer({"n_shared_experts"}, d.shared, {0, kExperts.high}) * m.moe.expert_ffn;
+  read_experts(f, m, {d.experts_key, d.experts, d.top_k, {"moe_intermediate_size"}, d.expert_ffn});
+  m.moe.shared_ffn = f.integer(d.shared_key, d.shared, {0, kExperts.high}) * m.moe.expert_ffn;
   m.moe.first_k_dense = f.integer(kFirstDense, d.first_k_dense, {0, kSize.high});
   if (m.moe.first_k_dense > m.layers) {
     throw f.error(kFirstDense, m.moe.first_k_dense, fmt::format("at most {} (num_hidden_layers)", m.layers));

@@ -58,6 +58,10 @@ void read_latent_attention(ConfigFields& fields, costmodel::ModelSpec& model, co
 /// layer_types where the file has it, else `attends`: layers that attend in a model whose others keep a
 /// state. Where all attend the model has no recurrence.
 void read_attention_layers(ConfigFields& fields, costmodel::ModelSpec& model, const LayerRule& attends);
+/// layer_types where the file has it, else the rules: layers that attend, some of them within a window, in a
+/// model whose others keep a state.
+void read_mixed_layers(ConfigFields& fields, costmodel::ModelSpec& model, std::int64_t window,
+                       const LayerRule& attends, const LayerRule& windowed);
 /// Layers of single branches, by words of layers_block_type or letters of hybrid_override_pattern
 /// (Nemotron-H). Sets how many there are.
 void read_branches(ConfigFields& fields, costmodel::ModelSpec& model);
@@ -90,10 +94,14 @@ struct RouterDefaults {
   double weight_factor;
   bool renormalise;
 };
+/// "softmax" or "sigmoid".
+[[nodiscard]] costmodel::RouterScore read_router_score(ConfigFields& fields, Key key,
+                                                       costmodel::RouterScore absent);
 void read_deepseek_router(ConfigFields& fields, costmodel::ModelSpec& model, const RouterDefaults& absent);
 
 struct DeepseekDefaults {
   std::int64_t experts, shared, top_k, expert_ffn, first_k_dense;
+  Key experts_key{"n_routed_experts", "num_local_experts"}, shared_key{"n_shared_experts"};
 };
 /// Routed and shared experts, and the layers that have them.
 void read_deepseek_experts(ConfigFields& fields, costmodel::ModelSpec& model, const DeepseekDefaults& absent);

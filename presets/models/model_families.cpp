@@ -57,6 +57,14 @@ constexpr DimensionKeys kLlama4Keys{.hidden = {"hidden_size"},
                                     .kv_heads = {"num_key_value_heads"},
                                     .head_dim = {"head_dim"},
                                     .positions = {"max_position_embeddings"}};
+/// EXAONE 3 wrote num_layers for its own code.
+constexpr DimensionKeys kExaoneKeys{.hidden = {"hidden_size"},
+                                    .ffn = {"intermediate_size"},
+                                    .layers = {"num_hidden_layers", "num_layers"},
+                                    .heads = {"num_attention_heads"},
+                                    .kv_heads = {"num_key_value_heads"},
+                                    .head_dim = {"head_dim"},
+                                    .positions = {"max_position_embeddings"}};
 /// Experts in every layer.
 constexpr DimensionKeys kSparseKeys{.hidden = {"hidden_size"},
                                     .layers = {"num_hidden_layers"},
@@ -231,6 +239,12 @@ void phi3(ConfigFields& f, ModelSpec& m) {
   read_plain_window(f, m, 0);
 }
 
+/// Phi-4-mini with towers beside it, whose configurations stand beside the language model's own fields.
+void phi4_multimodal(ConfigFields& f, ModelSpec& m) {
+  phi3(f, m);
+  m.not_counted = kBesideLanguage;
+}
+
 /// Rotates neighbouring columns of the first half of a head.
 void glm(ConfigFields& f, ModelSpec& m) {
   m.attention.qkv_bias = f.flag({"attention_bias"}, true);
@@ -347,7 +361,10 @@ constexpr ModelFamily kFamilies[] = {
     {"arcee", &kLlamaKeys, {32000, 2560, 18432, 32, 32, 0, 0, 4096}, {1e-5}, Block::Llama, Activation::ReluSquared, false, arcee},
     {"cohere", &kLlamaKeys, {256000, 8192, 22528, 40, 64, 0, 0, 8192}, {1e-5, 500000}, Block::Llama, Activation::Silu, true, cohere},
     {"cohere2", &kLlamaKeys, {256000, 8192, 22528, 40, 64, 0, 0, 8192}, {1e-5}, Block::Llama, Activation::Silu, true, cohere2},
+    {"cohere_compass_text", &kLlamaKeys, {256000, 8192, 22528, 40, 64, 0, 0, 8192}, {1e-5}, Block::Llama, Activation::Silu, true, cohere_compass_text},
     {"cwm", &kLlamaKeys, {128256, 6144, 21504, 64, 48, 8, 128, 131072}, {1e-5, 1e6}, Block::Llama, Activation::Silu, false, cwm},
+    {"emu3_text_model", &kLlamaKeys, {184622, 4096, 14336, 32, 32, 8, 0, 9216}, {1e-5, 1e6}, Block::Llama, Activation::Silu, false, llama},
+    {"exaone", &kExaoneKeys, {102400, 4096, 14336, 32, 32, 8, 0, 4096}, {1e-5, 500000}, Block::Llama, Activation::Silu, false, llama},
     {"exaone4", &kLlamaKeys, {102400, 4096, 16384, 32, 32, 0, 0, 2048}, {1e-5}, Block::Llama, Activation::Silu, false, exaone4},
     {"granite", &kLlamaKeys, {32000, 4096, 11008, 32, 32, 0, 0, 2048}, {1e-6}, Block::Llama, Activation::Silu, false, granite},
     {"granite_swa", &kLlamaKeys, {100352, 2560, 8192, 24, 20, 4, 0, 8192}, {1e-5}, Block::Llama, Activation::Silu, true, granite_swa},
@@ -364,6 +381,8 @@ constexpr ModelFamily kFamilies[] = {
     {"qwen2_vl_text", &kLlamaKeys, {152064, 8192, 29568, 80, 64, 8, 0, 32768}, {1e-5, 1e6}, Block::Llama, Activation::Silu, false, qwen2_vl_text},
     {"qwen2_5_vl_text", &kLlamaKeys, {152064, 8192, 29568, 80, 64, 8, 0, 32768}, {1e-5, 1e6}, Block::Llama, Activation::Silu, false, qwen2_vl_text},
     {"qwen3_vl_text", &kLlamaKeys, {151936, 4096, 22016, 32, 32, 32, 128, 128000}, {1e-6, 500000}, Block::Llama, Activation::Silu, false, qwen3_vl_text},
+    {"phi4_multimodal", &kLlamaKeys, {200064, 3072, 8192, 32, 32, 8, 0, 131072}, {1e-5}, Block::Llama, Activation::Silu, false, phi4_multimodal, kPackedQkv | kPackedGateUp},
+    {"phi4mm", &kLlamaKeys, {200064, 3072, 8192, 32, 32, 8, 0, 131072}, {1e-5}, Block::Llama, Activation::Silu, true, phi4_multimodal, kPackedQkv | kPackedGateUp},
     {"smollm3", &kLlamaKeys, {128256, 2048, 11008, 36, 16, 4, 0, 32768}, {1e-6, 2e6}, Block::Llama, Activation::Silu, true, smollm3},
     {"vaultgemma", &kLlamaKeys, {256000, 2304, 9216, 26, 8, 4, 256, 8192}, {1e-6, 1e4, GeluForm::Tanh}, Block::Llama, Activation::Gelu, true, vaultgemma},
     {"youtu", &kLatentKeys, {128256, 2048, 6144, 32, 16, 0, kRoundedDown, 131072}, {1e-6}, Block::Llama, Activation::Silu, true, youtu},
@@ -371,22 +390,27 @@ constexpr ModelFamily kFamilies[] = {
     {"glm4v_moe_text", &kLlamaKeys, {151424, 4096, 10944, 46, 96, 8, kRoundedDown, 65536}, {1e-5}, Block::Llama, Activation::Silu, false, glm4v_moe_text},
     {"glm4_moe_lite", &kLatentKeys, {154880, 2048, 10240, 47, 20, 0, kRoundedDown, 202752}, {1e-5}, Block::Llama, Activation::Silu, false, glm4_moe_lite},
     {"aria_text", &kLlamaKeys, {32000, 4096, 4096, 32, 32, 0, 0, 2048}, {1e-6}, Block::Llama, Activation::Silu, false, aria_text},
+    {"cohere2_moe", &kLlamaKeys, {256000, 8192, 22528, 40, 64, 0, 128, 8192}, {1e-5}, Block::Llama, Activation::Silu, true, cohere2_moe},
     {"dbrx", &kDbrxKeys, {32000, 2048, 0, 24, 16, 0, 0, 2048}, {1e-5}, Block::Llama, Activation::Silu, false, dbrx, kPackedQkv},
     {"ernie4_5_moe", &kEvenKeys, {103424, 2560, 12288, 28, 20, 4, 0, 131072}, {1e-5, 500000}, Block::Llama, Activation::Silu, true, ernie4_5_moe},
     {"exaone_moe", &kLlamaKeys, {102400, 4096, 16384, 32, 32, 0, 0, 2048}, {1e-5}, Block::Llama, Activation::Silu, false, exaone_moe},
     {"flex_olmo", &kLlamaKeys, {100352, 4096, 11008, 32, 32, 0, 0, 4096}, {1e-6, 500000}, Block::Llama, Activation::Silu, false, flex_olmo},
+    {"flint", &kLlamaKeys, {150144, 2048, 6144, 49, 32, 4, 128, 262144}, {1e-6}, Block::Llama, Activation::Silu, false, flint},
     {"granitemoe", &kLlamaKeys, {32000, 4096, 11008, 32, 32, 0, 0, 2048}, {1e-6}, Block::Llama, Activation::Silu, false, granitemoe},
     {"granitemoe_swa", &kLlamaKeys, {32000, 4096, 11008, 32, 32, 0, 0, 2048}, {1e-6}, Block::Llama, Activation::Silu, false, granitemoe_swa, kPackedGateUp},
     {"granitemoehybrid", &kLlamaKeys, {32000, 4096, 11008, 32, 32, 0, 0, 2048}, {1e-6}, Block::Llama, Activation::Silu, false, granitemoehybrid, kPackedGateUp},
     {"granitemoeshared", &kLlamaKeys, {32000, 4096, 11008, 32, 32, 0, 0, 2048}, {1e-6}, Block::Llama, Activation::Silu, false, granitemoeshared, kPackedGateUp},
     {"hunyuan_v1_moe", &kLlamaKeys, {290943, 4096, 11008, 32, 32, 0, 0, 2048}, {1e-5}, Block::Llama, Activation::Silu, false, hunyuan_v1_moe},
     {"hy_v3", &kLlamaKeys, {120832, 4096, 13312, 80, 64, 8, 128, 131072}, {1e-5, 11158840}, Block::Llama, Activation::Silu, false, hy_v3},
+    {"kolibri1", &kSparseKeys, {128000, 2560, 0, 50, 48, 4, 128, 262144}, {1e-6}, Block::Llama, Activation::Silu, false, kolibri1},
     {"llama4_text", &kLlama4Keys, {202048, 5120, 16384, 48, 40, 8, 128, 131072}, {1e-5, 500000}, Block::Llama, Activation::Silu, false, llama4_text},
     {"mellum", &kLlamaKeys, {98304, 2304, 7168, 28, 32, 4, 128, 131072}, {1e-6, 500000}, Block::Llama, Activation::Silu, false, mellum},
     {"minimax_m2", &kLlamaKeys, {200064, 3072, 1536, 62, 48, 8, 128, 196608}, {1e-6, 5e6}, Block::Llama, Activation::Silu, false, minimax_m2},
     {"olmoe", &kLlamaKeys, {50304, 2048, 2048, 16, 16, 0, 0, 4096}, {1e-5}, Block::Llama, Activation::Silu, false, olmoe},
     {"phimoe", &kLlamaKeys, {32064, 4096, 6400, 32, 32, 8, 0, 131072}, {1e-5, 1e6}, Block::Llama, Activation::Silu, false, phimoe},
     {"qwen3_vl_moe_text", &kLlamaKeys, {151936, 2048, 5632, 24, 16, 16, 128, 128000}, {1e-6, 500000}, Block::Llama, Activation::Silu, true, qwen3_vl_moe_text},
+    {"sarvam_mla", &kLatentKeys, {262144, 4096, 16384, 32, 64, 0, 0, 4096}, {1e-6}, Block::Llama, Activation::Silu, false, sarvam_mla},
+    {"sarvam_moe", &kLlamaKeys, {262144, 4096, 8192, 19, 64, 4, 64, 131072}, {1e-6, 8e6}, Block::Llama, Activation::Silu, false, sarvam_moe},
     {"solar_open", &kLlamaKeys, {196608, 4096, 0, 48, 64, 8, 128, 131072}, {1e-5, 1e6}, Block::Llama, Activation::Silu, false, solar_open},
     {"biogpt", &kNeoxKeys, {42384, 1024, 4096, 24, 16, 0, 0, 1024}, {1e-12}, Block::Gpt, Activation::Gelu, true, biogpt},
     {"codegen", &kGpt2Keys, {50400, 4096, 0, 28, 16, 0, 0, 2048}, {1e-5, 1e4, GeluForm::Tanh}, Block::Gpt, Activation::Gelu, false, codegen, kPackedQkv},
@@ -400,6 +424,7 @@ constexpr ModelFamily kFamilies[] = {
     {"qwen3_next", &kLlamaKeys, {151936, 2048, 5632, 48, 16, 2, 256, 32768}, {1e-6}, Block::Llama, Activation::Silu, false, qwen3_next},
     {"qwen3_5_text", &kLlamaKeys, {248320, 4096, 12288, 32, 16, 4, 256, 32768}, {1e-6}, Block::Llama, Activation::Silu, false, qwen3_5_text},
     {"qwen3_5_moe_text", &kSparseKeys, {248320, 2048, 512, 40, 16, 2, 256, 32768}, {1e-6}, Block::Llama, Activation::Silu, false, qwen3_5_moe_text},
+    {"lara_mini", &kSparseKeys, {151936, 1024, 0, 34, 16, 4, 128, 131072}, {1e-6}, Block::Llama, Activation::Silu, true, lara_mini},
     {"mamba2", &kMambaKeys, {32768, 4096, 0, 64, 0, 0, 0, 0}, {1e-5}, Block::Llama, Activation::Silu, false, mamba2},
     {"mamba", &kMambaKeys, {50280, 768, 0, 32, 0, 0, 0, 0}, {1e-5}, Block::Llama, Activation::Silu, true, mamba},
     {"falcon_mamba", &kMambaKeys, {50280, 768, 0, 32, 0, 0, 0, 0}, {1e-5}, Block::Llama, Activation::Silu, true, falcon_mamba},
@@ -422,8 +447,10 @@ constexpr ModelWrapper kWrappers[] = {
     {"aria", "text_config", "aria_text"},
     {"aya_vision", "text_config", "cohere2"},
     {"cohere2_vision", "text_config", "cohere2"},
+    {"cohere_compass", "text_config", "cohere_compass_text"},
     {"deepseek_vl", "text_config", "llama"},
     {"deepseek_vl_hybrid", "text_config", "llama"},
+    {"emu3", "text_config", "emu3_text_model"},
     {"fast_vlm", "text_config", "qwen2"},
     {"fuyu", "text_config", "persimmon"},
     {"gemma3", "text_config", "gemma3_text"},
@@ -443,6 +470,7 @@ constexpr ModelWrapper kWrappers[] = {
     {"llava_next_video", "text_config", "llama"},
     {"llava_onevision", "text_config", "qwen2"},
     {"mistral3", "text_config", "mistral"},
+    {"moss_transcribe_diarize", "text_config", "qwen3"},
     {"ovis2", "text_config", "qwen2"},
     {"paligemma", "text_config", "gemma"},
     {"perception_lm", "text_config", "llama"},
@@ -464,26 +492,51 @@ constexpr std::string_view kOwnRecurrence =
 constexpr std::string_view kChosenKeys = "attention to keys that an indexer chooses";
 constexpr std::string_view kEncoder = "an encoder, or attention between encoder and decoder";
 constexpr std::string_view kPerLayer = "embeddings, widths or heads of single layers";
+constexpr std::string_view kHeadGates = "a gate for every head of its attention";
+constexpr std::string_view kGateMatrix = "gates of attention's output by a matrix of their own";
+constexpr std::string_view kRelative = "learned biases of relative positions";
+constexpr std::string_view kLoops = "layers that a token passes several times";
+constexpr std::string_view kOtherRows = "an embedding of other tokens than its output layer";
 constexpr RefusedFamily kRefused[] = {
     {"recurrent_gemma", kOwnRecurrence}, {"rwkv", kOwnRecurrence}, {"xlstm", kOwnRecurrence},
     {"zaya", kOwnRecurrence},
     {"zamba", "blocks that several layers share"}, {"zamba2", "blocks that several layers share"},
-    {"bailing_hybrid", "a gate for every head of its attention"},
+    {"bailing_hybrid", kHeadGates}, {"lfm3", kHeadGates},
     {"deepseek_v32", kChosenKeys}, {"deepseek_v4", kChosenKeys}, {"glm_moe_dsa", kChosenKeys},
-    {"bart", kEncoder}, {"bert", kEncoder}, {"deberta-v2", kEncoder}, {"distilbert", kEncoder},
-    {"electra", kEncoder}, {"mbart", kEncoder}, {"mllama", kEncoder}, {"modernbert", kEncoder},
-    {"mt5", kEncoder}, {"pegasus", kEncoder}, {"roberta", kEncoder}, {"t5", kEncoder},
-    {"t5gemma", kEncoder}, {"umt5", kEncoder}, {"vit", kEncoder}, {"whisper", kEncoder},
-    {"xlm-roberta", kEncoder},
-    {"afmoe", "gates of attention's output"},
+    {"axk2", kChosenKeys}, {"dots3_note", kChosenKeys}, {"dots3_note_text", kChosenKeys},
+    {"hy_v4", kChosenKeys}, {"minimax_m3_vl", kChosenKeys}, {"minimax_m3_vl_text", kChosenKeys},
+    {"bart", kEncoder}, {"bert", kEncoder}, {"bert-generation", kEncoder}, {"big_bird", kEncoder},
+    {"bigbird_pegasus", kEncoder}, {"blenderbot", kEncoder}, {"blenderbot-small", kEncoder},
+    {"camembert", kEncoder}, {"data2vec-text", kEncoder}, {"deberta-v2", kEncoder},
+    {"distilbert", kEncoder}, {"electra", kEncoder}, {"ernie", kEncoder}, {"git", kEncoder},
+    {"marian", kEncoder}, {"mbart", kEncoder}, {"megatron-bert", kEncoder}, {"mllama", kEncoder},
+    {"modernbert", kEncoder}, {"mt5", kEncoder}, {"musicgen", kEncoder}, {"musicgen_melody", kEncoder},
+    {"mvp", kEncoder}, {"pegasus", kEncoder}, {"plbart", kEncoder}, {"prophetnet", kEncoder},
+    {"rembert", kEncoder}, {"roberta", kEncoder}, {"roberta-prelayernorm", kEncoder},
+    {"roc_bert", kEncoder}, {"roformer", kEncoder}, {"t5", kEncoder}, {"t5gemma", kEncoder},
+    {"trocr", kEncoder}, {"umt5", kEncoder}, {"vit", kEncoder}, {"whisper", kEncoder},
+    {"xlm", kEncoder}, {"xlm-roberta", kEncoder}, {"xlm-roberta-xl", kEncoder}, {"xmod", kEncoder},
+    {"afmoe", kGateMatrix}, {"beam", kGateMatrix},
+    {"apertus1p5", kOtherRows}, {"apertus1p5_text", kOtherRows}, {"moshi", kOtherRows},
+    {"axk1", "norms behind experts alone"},
     {"bitnet", "norms inside attention and MLP"},
+    {"blt", "patches of bytes, with an encoder and a decoder of their own"},
+    {"cpmant", kRelative}, {"inkling_text", kRelative}, {"inkling2_text", kRelative},
+    {"inkling2_loop_text", kRelative}, {"xlnet", kRelative},
     {"diffllama", "differential attention"},
+    {"doge", "attention masked by what its values make"},
+    {"dory", kLoops}, {"hrm_text", kLoops},
     {"gemma3n", kPerLayer}, {"gemma3n_text", kPerLayer}, {"gemma4", kPerLayer},
-    {"gemma4_text", kPerLayer}, {"laguna", kPerLayer}, {"mimo_v2_flash", kPerLayer},
-    {"openelm", kPerLayer},
+    {"gemma4_assistant", kPerLayer}, {"gemma4_text", kPerLayer}, {"gemma4_unified", kPerLayer},
+    {"gemma4_unified_assistant", kPerLayer}, {"gemma4_unified_text", kPerLayer}, {"laguna", kPerLayer},
+    {"mimo_v2_flash", kPerLayer}, {"openelm", kPerLayer},
+    {"gpt_neox_japanese", "a bias in its last layer alone"},
     {"jetmoe", "experts among attention heads"},
     {"longcat_flash", "two attentions in a layer and experts that compute nothing"},
+    {"modernbert-decoder", "a layer and a norm of their own before its output layer"},
     {"nanochat", "norms of queries and keys without weights"},
+    {"qwen4_exp", "several residual streams"}, {"qwen4_exp_text", "several residual streams"},
+    {"reformer", "attention within buckets of hashes"},
 };
 // clang-format on
 

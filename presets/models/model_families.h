@@ -68,6 +68,8 @@ struct ModelWrapper {
   std::string_view family;  // of the language model, where its object has no model_type
 };
 [[nodiscard]] std::span<const ModelWrapper> model_wrappers();
+/// ModelSpec::not_counted of files that hold more than a language model.
+inline constexpr const char* kBesideLanguage = "what stands beside its language model";
 
 /// A model_type that is known and not planned, and what it has that no operation of the step program is.
 struct RefusedFamily {

@@ -220,7 +220,7 @@ ModelSpec model_from_config(const std::string& file, const std::string& pointer,
   ConfigFields fields{file, model.pointer(), *model.json().get_if<JsonObject>()};
   ModelSpec spec = read_family(fields, *found.family, tied);
   spec.family = type;
-  if (found.wrapped) spec.not_counted = "what stands beside its language model";
+  if (found.wrapped) spec.not_counted = kBesideLanguage;
   reject_giants(file, model.pointer(), spec);
   spec.name = name_from_file(file);
   return spec;

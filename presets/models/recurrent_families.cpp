@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "presets/models/dense_families.h"
 #include "presets/models/family_rules.h"
 
 // Defaults and rules: huggingface/transformers v5.24.0, as in model_families.cpp.
@@ -23,21 +24,24 @@ void check_groups(const ConfigFields& f, const RecurrentSpec& r, Key heads, Key 
     throw f.error(heads, r.heads, fmt::format("a multiple of {} ({})", r.groups, groups.name));
 }
 
+void read_delta_widths(ConfigFields& f, RecurrentSpec& r, std::int64_t value_heads, std::int64_t key_heads) {
+  constexpr Key kValueHeads{"linear_num_value_heads"}, kKeyHeads{"linear_num_key_heads"};
+  r.kind = RecurrentKind::GatedDeltaNet;
+  r.heads = f.size(kValueHeads, value_heads);
+  r.head_dim = f.size({"linear_value_head_dim"}, 128);
+  r.groups = f.size(kKeyHeads, key_heads);
+  r.state = f.size({"linear_key_head_dim"}, 128);
+  r.kernel = f.size({"linear_conv_kernel_dim"}, 4);
+  check_groups(f, r, kValueHeads, kKeyHeads);
+}
+
 /// The delta rule in all layers but every full_attention_interval-th, which have gated attention.
 void read_gated_delta_net(ConfigFields& f, ModelSpec& m) {
-  constexpr Key kValueHeads{"linear_num_value_heads"}, kKeyHeads{"linear_num_key_heads"};
   m.zero_centered_norm = true;
   m.attention.qk_norm = m.attention.output_gate = true;
   set_attention_bias(m, f.flag({"attention_bias"}, false));
   m.rotary.share = 0.25;
-  RecurrentSpec& r = m.recurrent;
-  r.kind = RecurrentKind::GatedDeltaNet;
-  r.heads = f.size(kValueHeads, 32);
-  r.head_dim = f.size({"linear_value_head_dim"}, 128);
-  r.groups = f.size(kKeyHeads, 16);
-  r.state = f.size({"linear_key_head_dim"}, 128);
-  r.kernel = f.size({"linear_conv_kernel_dim"}, 4);
-  check_groups(f, r, kValueHeads, kKeyHeads);
+  read_delta_widths(f, m.recurrent, 32, 16);
   const std::int64_t period = f.size({"full_attention_interval"}, 4);
   read_attention_layers(f, m, [period](std::int64_t i) { return (i + 1) % period == 0; });
 }
@@ -69,6 +73,22 @@ void qwen3_5_moe_text(ConfigFields& f, ModelSpec& m) {
   m.moe.renormalise = true;
   m.mlp.ffn = m.moe.expert_ffn;
   read_shared_expert(f, m);
+}
+
+/// Gated delta nets between Qwen-3's attention, windowed or without positions; experts in every layer.
+void lara_mini(ConfigFields& f, ModelSpec& m) {
+  m.attention.qk_norm = true;
+  set_attention_bias(m, f.flag({"attention_bias"}, false));
+  read_delta_widths(f, m.recurrent, 16, 8);
+  read_mixed_layers(
+      f, m, f.integer({"sliding_window"}, 512, {0, kSize.high}),
+      [](std::int64_t i) { return i % 5 != 0 && i % 5 != 2; },
+      [](std::int64_t i) { return i % 5 == 1 || i % 5 == 4; });
+  set_global_unrotated(m);
+  read_experts(f, m, {{"num_experts", "num_local_experts"}, 128, 4, {"moe_intermediate_size"}, 512});
+  m.mlp.ffn = m.moe.expert_ffn;
+  m.moe.renormalise = f.flag({"norm_topk_prob"}, true);
+  m.moe.shared_ffn = f.integer({"shared_expert_intermediate_size"}, 512);
 }
 
 namespace {

@@ -12,6 +12,7 @@ void falcon_h1(ConfigFields& fields, costmodel::ModelSpec& model);
 void falcon_mamba(ConfigFields& fields, costmodel::ModelSpec& model);
 void jamba(ConfigFields& fields, costmodel::ModelSpec& model);
 void kimi_linear(ConfigFields& fields, costmodel::ModelSpec& model);
+void lara_mini(ConfigFields& fields, costmodel::ModelSpec& model);
 void lfm2(ConfigFields& fields, costmodel::ModelSpec& model);
 void lfm2_moe(ConfigFields& fields, costmodel::ModelSpec& model);
 void mamba(ConfigFields& fields, costmodel::ModelSpec& model);

@@ -13,9 +13,9 @@ using costmodel::RopeScaling;
 using costmodel::RotarySpec;
 
 constexpr Named<RopeScaling> kScalings[] = {
-    {"default", RopeScaling::None},  {"linear", RopeScaling::Linear},     {"dynamic", RopeScaling::Dynamic},
-    {"yarn", RopeScaling::Yarn},     {"longrope", RopeScaling::LongRope}, {"su", RopeScaling::LongRope},
-    {"llama3", RopeScaling::Llama3},
+    {"default", RopeScaling::None}, {"linear", RopeScaling::Linear},      {"dynamic", RopeScaling::Dynamic},
+    {"yarn", RopeScaling::Yarn},    {"deepseek_yarn", RopeScaling::Yarn}, {"longrope", RopeScaling::LongRope},
+    {"su", RopeScaling::LongRope},  {"llama3", RopeScaling::Llama3},
 };
 constexpr RealRange kBase{1.0, 1e15};
 constexpr RealRange kFactor{1e-6, 1e6};

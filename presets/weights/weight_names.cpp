@@ -80,7 +80,24 @@ constexpr CheckpointTensor kAttention[] = {
     half("model.layers.{l}.self_attn.v_proj.bias", "attention.key_value.bias", 1),
     whole("model.layers.{l}.self_attn.q_norm.weight", "attention.query_norm.weight"),
     whole("model.layers.{l}.self_attn.k_norm.weight", "attention.key_norm.weight"),
+};
+constexpr CheckpointTensor kSinks[] = {
     whole("model.layers.{l}.self_attn.sinks", "attention.sinks"),
+};
+constexpr CheckpointTensor kFlintSinks[] = {
+    whole("model.layers.{l}.self_attn.softmax_offset", "attention.sinks"),
+};
+/// Sarvam's own names.
+constexpr CheckpointTensor kSarvamModel[] = {
+    whole("model.word_embeddings.weight", "embedding.word.weight"),
+    whole("lm_head.weight", "head.weight"),
+};
+constexpr CheckpointTensor kSarvamAttention[] = {
+    {.name = "model.layers.{l}.attention.query_key_value.weight", .blocks = kQkv},
+    {.name = "model.layers.{l}.attention.query_key_value.bias", .blocks = kQkvBias},
+    whole("model.layers.{l}.attention.query_layernorm.weight", "attention.query_norm.weight"),
+    whole("model.layers.{l}.attention.key_layernorm.weight", "attention.key_norm.weight"),
+    whole("model.layers.{l}.attention.dense.weight", "attention.output.weight"),
 };
 constexpr CheckpointTensor kOutput[] = {
     whole("model.layers.{l}.self_attn.o_proj.weight", "attention.output.weight"),
@@ -139,6 +156,9 @@ constexpr CheckpointTensor kExperts[] = {
 };
 constexpr CheckpointTensor kGateCorrection[] = {
     whole("model.layers.{l}.mlp.gate.e_score_correction_bias", "moe.router.correction_bias"),
+};
+constexpr CheckpointTensor kSarvamCorrection[] = {
+    whole("model.layers.{l}.mlp.gate.expert_bias", "moe.router.correction_bias"),
 };
 constexpr CheckpointTensor kMlpCorrection[] = {
     whole("model.layers.{l}.mlp.e_score_correction_bias", "moe.router.correction_bias"),
@@ -262,6 +282,28 @@ constexpr CheckpointTensor kGptNeoLayer[] = {
     whole("transformer.h.{l}.attn.attention.out_proj.bias", "attention.output.bias"),
     whole("transformer.h.{l}.mlp.c_fc.weight", "mlp.up.weight"),
     whole("transformer.h.{l}.mlp.c_fc.bias", "mlp.up.bias"),
+    whole("transformer.h.{l}.mlp.c_proj.weight", "mlp.down.weight"),
+    whole("transformer.h.{l}.mlp.c_proj.bias", "mlp.down.bias"),
+};
+/// EXAONE 3: Llama's layer under names that began as GPT-2's.
+constexpr CheckpointTensor kExaone[] = {
+    whole("transformer.wte.weight", "embedding.word.weight"),
+    whole("transformer.ln_f.weight", "final_norm.weight"),
+    whole("lm_head.weight", "head.weight"),
+    whole("transformer.h.{l}.ln_1.weight", "norm1.weight"),
+    whole("transformer.h.{l}.ln_2.weight", "norm2.weight"),
+    whole("transformer.h.{l}.attn.attention.q_proj.weight", "attention.query.weight"),
+    half("transformer.h.{l}.attn.attention.k_proj.weight", "attention.key_value.weight", 0),
+    half("transformer.h.{l}.attn.attention.v_proj.weight", "attention.key_value.weight", 1),
+    whole("transformer.h.{l}.attn.attention.q_proj.bias", "attention.query.bias"),
+    half("transformer.h.{l}.attn.attention.k_proj.bias", "attention.key_value.bias", 0),
+    half("transformer.h.{l}.attn.attention.v_proj.bias", "attention.key_value.bias", 1),
+    whole("transformer.h.{l}.attn.attention.out_proj.weight", "attention.output.weight"),
+    whole("transformer.h.{l}.attn.attention.out_proj.bias", "attention.output.bias"),
+    half("transformer.h.{l}.mlp.c_fc_0.weight", "mlp.gate_up.weight", 0),
+    half("transformer.h.{l}.mlp.c_fc_1.weight", "mlp.gate_up.weight", 1),
+    half("transformer.h.{l}.mlp.c_fc_0.bias", "mlp.gate_up.bias", 0),
+    half("transformer.h.{l}.mlp.c_fc_1.bias", "mlp.gate_up.bias", 1),
     whole("transformer.h.{l}.mlp.c_proj.weight", "mlp.down.weight"),
     whole("transformer.h.{l}.mlp.c_proj.bias", "mlp.down.bias"),
 };
@@ -400,7 +442,7 @@ constexpr CheckpointTensor kMpt[] = {
     whole("transformer.blocks.{l}.ffn.down_proj.weight", "mlp.down.weight"),
 };
 
-constexpr Table kLlamaTables[] = {kModel, kFinalNorm, kTwoNorms, kAttention, kOutput, kMlp};
+constexpr Table kLlamaTables[] = {kModel, kFinalNorm, kTwoNorms, kAttention, kSinks, kOutput, kMlp};
 constexpr Table kGemma2Tables[] = {kModel, kFinalNorm, kGemmaNorms, kAttention, kOutput, kMlp};
 constexpr Table kOlmoTables[] = {kModel, kAttention, kOutput, kMlp};
 constexpr Table kOlmo2Tables[] = {kModel, kFinalNorm, kNormsBehind, kAttention, kOutput, kMlp};
@@ -416,12 +458,18 @@ constexpr Table kMoeTables[] = {kModel, kFinalNorm, kTwoNorms,       kAttention,
                                 kMlp,   kExperts,   kGateCorrection, kSharedExperts, kNextTokens};
 constexpr Table kExaoneMoeTables[] = {kModel, kFinalNorm, kTwoNorms,      kAttention,    kOutput,
                                       kMlp,   kExperts,   kMlpCorrection, kSharedExperts};
+constexpr Table kFlintTables[] = {kModel,  kFinalNorm, kTwoNorms, kAttention,        kFlintSinks,
+                                  kOutput, kMlp,       kExperts,  kGatedSharedExpert};
+constexpr Table kSarvamMoeTables[] = {kSarvamModel, kFinalNorm, kTwoNorms,         kSarvamAttention,
+                                      kMlp,         kExperts,   kSarvamCorrection, kSharedExperts};
+constexpr Table kExaoneTables[] = {kExaone};
 constexpr Table kHyV3Tables[] = {kModel, kFinalNorm, kTwoNorms, kAttention, kOutput, kMlp, kHyV3Experts};
 constexpr Table kQwen2MoeTables[] = {kModel,  kFinalNorm, kTwoNorms, kAttention,
                                      kOutput, kMlp,       kExperts,  kGatedSharedExpert};
 constexpr Table kDeepseekTables[] = {kModel, kFinalNorm, kTwoNorms,       kLatentAttention, kOutput,
                                      kMlp,   kExperts,   kGateCorrection, kSharedExperts,   kNextTokens};
-constexpr Table kGptOssTables[] = {kModel, kFinalNorm, kTwoNorms, kAttention, kOutput, kGptOssExperts};
+constexpr Table kGptOssTables[] = {kModel, kFinalNorm, kTwoNorms,     kAttention,
+                                   kSinks, kOutput,    kGptOssExperts};
 constexpr Table kGpt2Tables[] = {kTransformer, kGpt2Layer, kGptBiases};
 constexpr Table kOpenAiGptTables[] = {kOpenAiGpt, kGpt2Layer, kGptBiases};
 constexpr Table kGptNeoTables[] = {kTransformer, kGptNeoLayer};
@@ -461,6 +509,9 @@ constexpr FamilyNames kFamilyNames[] = {
     {"ministral", kLlamaTables},
     {"internlm3", kLlamaTables},
     {"iquestcoder", kLlamaTables},
+    {"cohere_compass_text", kLlamaTables},
+    {"emu3_text_model", kLlamaTables},
+    {"exaone", kExaoneTables},
     {"olmo", kOlmoTables},
     {"olmo2", kOlmo2Tables},
     {"olmo3", kOlmo2Tables},
@@ -502,6 +553,10 @@ constexpr FamilyNames kFamilyNames[] = {
     {"glm4_moe_lite", kDeepseekTables},
     {"minimax_m2", kMixtralTables},
     {"hy_v3", kHyV3Tables},
+    {"cohere2_moe", kMoeTables},
+    {"flint", kFlintTables},
+    {"sarvam_moe", kSarvamMoeTables},
+    {"sarvam_mla", kDeepseekTables},
     {"gptj", kGptjTables},
     {"phi", kPhiTables},
     {"starcoder2", kStarcoder2Tables},

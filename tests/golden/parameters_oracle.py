@@ -6,7 +6,8 @@
 For every model_type below: the configuration class's defaults and COUNT random small configurations, as `save_pretrained`
 writes them, with the number of parameters per part of the model, counted on PyTorch's meta device. Building and testing do
 not need this script. --check draws and counts again and compares with the committed file; --hexaplan lets the program read
---configs further configurations of each type, drawn from --seed, and compares every total.
+--configs further configurations of each type, drawn from --seed, and compares every total; it must know every type that
+transformers has a causal language model of.
 """
 import argparse
 import json
@@ -21,6 +22,7 @@ import warnings
 import torch
 import transformers
 from transformers import CONFIG_MAPPING, AutoModel, AutoModelForCausalLM
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 SEED, COUNT = 20261123, 3
 FILE = pathlib.Path(__file__).parent / "parameters" / "transformers.json"
@@ -35,7 +37,8 @@ ministral ministral3 olmo olmo2 olmo3 qwen2_vl_text qwen2_5_vl_text qwen3_vl_tex
 glm4v_moe_text glm4_moe_lite aria_text dbrx ernie4_5_moe exaone_moe flex_olmo granitemoe granitemoe_swa granitemoehybrid
 granitemoeshared hunyuan_v1_moe hy_v3 llama4_text mellum minimax_m2 olmoe phimoe qwen3_vl_moe_text solar_open biogpt
 codegen ctrl gpt_neo gpt-sw3 jais2 nemotron openai-gpt persimmon xglm qwen3_next qwen3_5_text qwen3_5_moe_text mamba2 bamba
-nemotron_h falcon_h1 lfm2 lfm2_moe mamba falcon_mamba jamba minimax kimi_linear olmo_hybrid
+nemotron_h falcon_h1 lfm2 lfm2_moe mamba falcon_mamba jamba minimax kimi_linear olmo_hybrid exaone sarvam_moe sarvam_mla
+cohere2_moe flint kolibri1 lara_mini cohere_compass_text emu3_text_model phi4_multimodal
 """.split()
 
 # Of every type, under whichever name its class has; what depends on one another is drawn by settle().
@@ -106,12 +109,26 @@ OWN = dict(
     gpt_neo=dict(num_layers=(2, 4), attention_types="layers"), granitemoehybrid=dict(MAMBA, layer_types="mixers"),
     qwen3_moe=dict(sliding_window=(16,)), qwen3_vl_moe_text=dict(sliding_window=None),
     hunyuan_v1_dense=dict(head_dim=(8, 16)), hunyuan_v1_moe=dict(head_dim=(8, 16)),
+    sarvam_mla=LATENT, kolibri1=dict(sliding_window=(16,)), emu3_text_model=dict(pad_token_id=(0,)),
+    exaone=dict(head_dim="even"), phi4_multimodal=dict(head_dim=None),
+    cohere2_moe=dict(sliding_window=(16,), prefix_dense_intermediate_size=(None, 40), rms_norm_eps=(None, 1e-6),
+                     num_shared_experts=(0, 1, 2), mlp_layer_types="sparse", expert_selection_fn=("softmax", "sigmoid")),
+    flint=dict(sliding_window=(16,), layer_types="windows", mlp_only_layers=([], [0], [0, 1])),
+    cohere_compass_text=dict(sliding_window=(16,), layer_types="windows", rope_parameters=[
+        dict(sliding_attention=dict(rope_type="default", rope_theta=1e4), full_attention=full)
+        for full in (None, dict(rope_type="default", rope_theta=1e6))]),
+    lara_mini=dict(DELTA, sliding_window=(16,), layer_types="mixed"),
 )
 # What depends on what was drawn already.
 FOLLOWS = dict(even=lambda said: said["hidden_size"] // said["num_attention_heads"],
                hidden_size=lambda said: said["hidden_size"],
                layers=lambda said: [[["global", "local"], said["num_layers"] // 2]],
                mixers=lambda said: [("mamba", "attention")[i % 3 == 1] for i in range(said["num_hidden_layers"])],
+               sparse=lambda said: [("sparse", "dense")[i == 0] for i in range(said["num_hidden_layers"])],
+               windows=lambda said: [("sliding_attention", "full_attention")[i % 3 == 1]
+                                     for i in range(said["num_hidden_layers"])],
+               mixed=lambda said: [("linear_attention", "sliding_attention", "full_attention")[i % 3]
+                                   for i in range(said["num_hidden_layers"])],
                states=lambda said: [("linear_attention", "full_attention")[i % 3 == 1] for i in range(said["num_hidden_layers"])],
                convolutions=lambda said: [("conv", "full_attention")[i % 3 == 1] for i in range(said["num_hidden_layers"])],
                branches=lambda said: [("mamba", "mlp", "attention", "moe", "mamba")[i % said["num_attention_heads"] % 5]
@@ -129,9 +146,10 @@ def drawn(kind, rng):
     return said
 
 
-# Of no parameter.
+# Of no parameter of the language model.
 NOISE = re.compile(r"transformers_version|architectures|dtype|_token_id$|^(id2label|label2id|output_.*|return_dict|problem_type|"
-                   r"chunk_size_feed_forward|is_encoder_decoder|_name_or_path|time_step_(?!rank).*|cache_implementation)$")
+                   r"chunk_size_feed_forward|is_encoder_decoder|_name_or_path|time_step_(?!rank).*|cache_implementation|"
+                   r"vision_config|audio_config)$")
 
 
 def without_noise(config):
@@ -173,9 +191,15 @@ def part_of(name, config):
     return "state" if keeps_state(name, config) else next(part for part, pattern in PARTS if pattern.search(name))
 
 
+# Whose class no automatic one finds.
+OWN_CLASSES = dict(emu3_text_model=transformers.Emu3ForCausalLM)
+
+
 def model_of(config):
     """On the meta device, with its head where the type has a model of its own."""
     with torch.device("meta"):
+        if config.model_type in OWN_CLASSES:
+            return OWN_CLASSES[config.model_type](config)
         kind = type(config)
         known = kind in transformers.MODEL_FOR_CAUSAL_LM_MAPPING
         return (AutoModelForCausalLM if known else AutoModel).from_config(config)
@@ -183,6 +207,10 @@ def model_of(config):
 
 # The language models of wrappers, which have the head.
 TEXT_PARTS = ("qwen2_vl_text", "qwen2_5_vl_text", "qwen3_vl_text", "qwen3_vl_moe_text", "glm4v_text", "glm4v_moe_text")
+
+
+# Towers that stand inside of language models.
+BESIDE = re.compile(r"embed_tokens_extend\.")
 
 
 # Types whose defaults are not planned: no number of experts per token.
@@ -196,6 +224,8 @@ def counted(kind, fields):
     tensors = [*model.named_parameters()]
     tensors += [(n, b) for n, b in model.named_buffers() if re.search(r"correction_bias|expert_bias", n)]
     for name, tensor in tensors:
+        if BESIDE.search(name):
+            continue
         part = part_of(name, model.config)
         out[part] = out.get(part, 0) + tensor.numel()
     c = model.config
@@ -271,6 +301,22 @@ def check_program(program, types, seed, count):
             failed += [kind] if wrong else []
     if failed:
         sys.exit("the program counts other parameters than transformers: " + " ".join(failed))
+    check_known(program)
+
+
+def check_known(program):
+    """Every type of a causal language model that transformers has is read, or refused with a reason."""
+    unknown = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "config.json"
+        for kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+            path.write_text(json.dumps(dict(model_type=kind, text_config={})))
+            run = subprocess.run([program, "estimate", "--model", str(path), "--cluster", "1xH100", "--json"],
+                                 capture_output=True, text=True)
+            unknown += [kind] if "expected one of" in run.stderr else []
+    if unknown:
+        sys.exit("types of transformers that the program knows nothing of: " + " ".join(unknown))
+    print(f"{len(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)} types are read, or refused with a reason")
 
 
 def main():

@@ -231,6 +231,23 @@ CASES = dict(
     glm4_moe_lite=dict(LATENT, model_type="glm4_moe_lite", rms_norm_eps=1e-6),
     hy_v3=dict(HEADS, model_type="hy_v3", num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12,
                num_shared_experts=1),
+    exaone=dict(LLAMA, model_type="exaone", attention_bias=True, mlp_bias=True),
+    cohere_compass_text=dict(HEADS, model_type="cohere_compass_text", tie_word_embeddings=True, sliding_window=5,
+                             layer_types=["sliding_attention", "full_attention"] * 2, rope_parameters=dict(
+                                 full_attention=None, sliding_attention=dict(rope_type="default", rope_theta=10000.0))),
+    cohere2_moe=dict({**HEADS, "intermediate_size": 12}, model_type="cohere2_moe", logit_scale=0.3, tie_word_embeddings=True,
+                     num_experts=4, num_experts_per_tok=2, num_shared_experts=2, shared_expert_combination_strategy="sum",
+                     expert_selection_fn="sigmoid", first_k_dense_replace=1, prefix_dense_intermediate_size=20,
+                     sliding_window=5, sliding_window_pattern=2),
+    cohere2_moe_rms=dict({**HEADS, "intermediate_size": 12}, model_type="cohere2_moe", tie_word_embeddings=True,
+                         rms_norm_eps=1e-4, num_experts=4, num_experts_per_tok=2, sliding_window=5, sliding_window_pattern=2),
+    flint=dict(HEADS, model_type="flint", num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12,
+               shared_expert_intermediate_size=10, sliding_window=5, mlp_only_layers=[0], router_aux_loss_coef=0.0,
+               layer_types=["sliding_attention", "full_attention"] * 2),
+    sarvam_moe=dict(HEADS, model_type="sarvam_moe", n_routed_experts=8, n_shared_experts=1, num_experts_per_tok=2,
+                    moe_intermediate_size=12, n_group=2, topk_group=1, first_k_dense_replace=1, attention_bias=True,
+                    num_nextn_predict_layers=0, router_aux_loss_coef=0.0),
+    sarvam_mla=dict(LATENT, model_type="sarvam_mla", q_lora_rank=None, n_group=1, topk_group=1),
 )
 
 
@@ -316,13 +333,10 @@ def parameter_groups(model, indices, state):
     for tensor in state:
         starts[id(tensor)] = (first, first + tensor.numel())
         first += tensor.numel()
-    owner = {}
-    for name, index in indices.items():
-        owner[int(index.flatten()[0])] = (name, index.shape)
     groups = ([], [])
     for p in model.parameters():
         low, high = starts[id(p)]
-        inside = [of for at, of in owner.items() if low <= at < high]
+        inside = [(name, index.shape) for name, index in indices.items() if ((index >= low) & (index < high)).any()]
         rules = {decays(*of) for of in inside}
         assert len(rules) == 1, inside
         groups[rules.pop()].append(p)

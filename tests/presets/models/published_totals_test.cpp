@@ -173,6 +173,12 @@ constexpr ExactTotal kExact[] = {
     {"qwen3-4b-2507", 4'022'468'096, kSafetensors},
     {"qwen3-30b-a3b-2507", 30'532'122'624, kSafetensors},
     {"qwen3-235b-a22b-2507", 235'093'634'560, kSafetensors},
+    {"exaone-3.0-7.8b", 7'818'448'896, kSafetensors},
+    {"exaone-3.5-2.4b", 2'405'327'360, kSafetensors},
+    {"exaone-3.5-7.8b", 7'818'448'896, kSafetensors},
+    {"exaone-3.5-32b", 32'003'200'000, kSafetensors},
+    {"sarvam-30b", 32'152'650'368, "num_parameters() and the buffers of its routers"},
+    {"kolibri-1", 78'103'074'560, "num_parameters() and the buffers of its routers"},
     {"mpt-7b", 6'649'286'656, "pytorch_model.bin.index.json: 13,298,573,312 bytes of bf16"},
 };
 // clang-format on

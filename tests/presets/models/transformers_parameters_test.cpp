@@ -77,8 +77,10 @@ INSTANTIATE_TEST_SUITE_P(model_types, parameters_of_transformers, testing::Value
                            return name;
                          });
 
-/// Their publishers' own code alone has them; parameters are those of deepseek_v3 and minimax.
-constexpr std::array<std::string_view, 3> kNotInTransformers{"kimi_k2", "minimax_text_01", "minimax_m1"};
+/// Their publishers' own code alone has them; parameters are those of deepseek_v3, minimax and
+/// phi4_multimodal.
+constexpr std::array<std::string_view, 4> kNotInTransformers{"kimi_k2", "minimax_text_01", "minimax_m1",
+                                                             "phi4mm"};
 
 TEST(parameters_of_transformers_files, have_every_family_that_is_read) {
   for (const ModelFamily& family : model_families()) {

@@ -173,6 +173,13 @@ const std::vector<Family> kFamiliesProved{
     {"solar_open"},
     {"glm4_moe_lite"},
     {"hy_v3"},
+    {"exaone"},
+    {"cohere_compass_text"},
+    {"cohere2_moe"},
+    {"cohere2_moe_rms"},
+    {"flint"},
+    {"sarvam_moe"},
+    {"sarvam_mla"},
 };
 
 class steps_of_transformers : public testing::TestWithParam<Family> {};
