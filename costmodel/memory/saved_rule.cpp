@@ -65,9 +65,7 @@ std::array<SavedRule, kSavedCount> saved_rules(const Scenario& sc) {
 }
 
 bool compiles_layers(const Scenario& sc) {
-  return sc.recipe.execution.compiled.value_or(std::ranges::any_of(
-      sc.framework.elementwise_when,
-      [](const ElementwiseOverride& rule) { return has_bit(rule.cases, SavedCase::NotCompiled); }));
+  return sc.recipe.execution.compiled.value_or(sc.framework.compiles_layers);
 }
 
 const ElementwiseRule& elementwise_rule(const Scenario& sc, Elementwise step) {

@@ -12,8 +12,7 @@ namespace hexaplan::costmodel {
 /// Traffic and kernels of a memory-bound step in this scenario, by the same.  [docs/formulas.md#T3]
 [[nodiscard]] const ElementwiseRule& elementwise_rule(const Scenario& scenario, Elementwise step);
 
-/// torch.compile or XLA compiles the layers: as the recipe says or, where it is silent, as in the runs whose
-/// kernels the profile has, which are a compiler's where it has others for layers that are not compiled.
+/// torch.compile or XLA compiles the layers: as the recipe says or, where it is silent, as the profile does.
 [[nodiscard]] bool compiles_layers(const Scenario& scenario);
 
 }  // namespace hexaplan::costmodel

@@ -335,6 +335,7 @@ struct FrameworkProfile {
   double partial_graph_host = 0.3, compiled_host = 0.5;
   /// Host time of a collective per member of its group, in runs whose pipeline crosses nodes.
   Seconds pipeline_collective_host;
+  bool compiles_layers = false;  // unless the recipe says otherwise
   Seconds step_overhead;        // fixed host time per optimizer step (data, logging, grad norm sync)
   Seconds microbatch_overhead;  // host time per micro-batch and stage
   /// Bytes read and written per local parameter of the optimizer step.  [docs/formulas.md#T7]

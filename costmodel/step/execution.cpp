@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "costmodel/memory/saved_rule.h"
+
 namespace hexaplan::costmodel {
 
 double tensor_overlap(const Scenario& sc) {
@@ -47,7 +49,7 @@ bool merges_expert_copies(const Scenario& sc) {
 
 double host_share(const Scenario& sc) {
   const Execution& e = sc.recipe.execution;
-  const double compiled = e.compiled.value_or(false) ? sc.framework.compiled_host : 1.0;
+  const double compiled = compiles_layers(sc) ? sc.framework.compiled_host : 1.0;
   switch (e.graphs) {
     case CudaGraphs::FullIteration:
       return 0;

@@ -51,19 +51,24 @@ StepTime StepModel::time() const {
   loads.reserve(stages_.size());
   const auto as_before = [&](std::size_t s) { return s > 0 && stages_[s] == stages_[s - 1]; };
   for (std::size_t s = 0; s < stages_.size(); ++s) {
+    const int neighbours = s == 0 || s + 1 == stages_.size() ? 1 : 2;
     if (as_before(s)) {
       loads.push_back(loads.back());
+      loads.back().neighbours = neighbours;
       continue;
     }
-    StageLoad& load = loads.emplace_back(StageLoad{.totals = stage_totals(totals_, stages_[s])});
+    StageLoad& load = loads.emplace_back(
+        StageLoad{.totals = stage_totals(totals_, stages_[s]), .neighbours = neighbours});
     load.waits = combiner_.waits(totals_, stages_[s], transfers.emplace_back(transfers_of(s)), load.totals);
   }
   const Seconds span = span_of(loads);
   StepTime longest;
   auto own = transfers.begin();
   for (std::size_t s = 0; s < stages_.size(); ++s) {
-    if (as_before(s)) continue;
-    const StepTime time = time_paced_by(loads, s, *own++, span);
+    const bool alike = as_before(s);
+    if (s > 0 && !alike) ++own;
+    if (alike && loads[s].neighbours <= loads[s - 1].neighbours) continue;
+    const StepTime time = time_paced_by(loads, s, *own, span);
     if (time.total() > longest.total()) longest = time;
   }
   return longest;

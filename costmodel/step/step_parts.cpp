@@ -259,7 +259,7 @@ StepCombiner::StepCombiner(const Scenario& sc, Seconds message)
       reduces_beside_backward_{overlaps_gradients(sc)},
       gathers_beside_forward_{overlaps_parameter_gather(sc)},
       pipeline_overlap_{costmodel::pipeline_overlap(sc)},
-      messages_{pipeline_messages(message)} {}
+      messages_{pipeline_messages(message, closed_form_ ? 1 : 2), pipeline_messages(message, 2)} {}
 
 /// Time the slowest stage waits: filling and draining the pipeline through the others, whose passes wait for
 /// what they gather and reduce.  [docs/formulas.md#S3]
@@ -280,13 +280,18 @@ Seconds StepCombiner::bubble(std::span<const StageLoad> stages, std::size_t slow
 
 /// Sends between stages that nothing hides: once down and up the pipeline, and in every micro-batch for
 /// schedules that wait for them.  [docs/formulas.md#S4]
-Seconds StepCombiner::pipeline_messages(Seconds message) const {
+Seconds StepCombiner::pipeline_messages(Seconds message, int neighbours) const {
   if (pp_ == 1) return {};
   const double hops = pp_ - 1;
   const double fill = 2.0 * hops;
   const double steady = 2.0 * (microbatches_ - 1) * chunks_ * (1 - pipeline_overlap_);
-  // A stage serves its neighbours one after the other; while the pipeline fills and drains, one at a time.
-  const double waits = hops + std::min(2.0, hops) * (microbatches_ - 1) * chunks_;
+  // A stage serves its neighbours one after the other, in every micro-batch; while the pipeline fills and
+  // drains, the others do, one at a time. Interleaved, the ends are neighbours as well: all but the first and
+  // the last chunk of the model have one on either side.
+  const double served = std::min<double>(neighbours, hops);
+  const bool interleaved = schedule_ == ScheduleKind::Interleaved;
+  const double by_microbatch = interleaved ? 2 * chunks_ + std::min(0.0, served - 2) : served * chunks_;
+  const double waits = by_microbatch * microbatches_ + (hops - served);
   return message * (fill + steady) + framework_->pipeline_wait * waits;
 }
 
@@ -375,7 +380,7 @@ ShardedWait StepCombiner::sharded_wait(const LayerTotals& layers, const StagePla
 StepOverheads StepCombiner::overheads(const StageTransfers& transfers, std::span<const StageLoad> stages,
                                       std::size_t slowest, Seconds span) const {
   const StageLoad& paces = stages[slowest];
-  return {.pipeline_p2p = messages_,
+  return {.pipeline_p2p = messages(paces.neighbours),
           .bubble = bubble(stages, slowest, span),
           .data_parallel = paces.waits.data_parallel() * microbatches_ +
                            once_per_step(paces.totals, transfers) + transfers.mirror,

@@ -128,6 +128,7 @@ struct StageLoad {
   PassTotals totals;
   int count = 1;  // stages alike
   PassWaits waits = {};
+  int neighbours = 2;  // 1: all of them are ends of the pipeline
 };
 
 /// First forward to last backward of a schedule that has no closed form, by running its order; nothing for
@@ -172,6 +173,11 @@ class StepCombiner {
   [[nodiscard]] StepOverheads overheads(const StageTransfers& transfers, std::span<const StageLoad> stages,
                                         std::size_t slowest, Seconds span) const;
 
+  /// What a stage waits for messages, and its host for its neighbours.  [docs/formulas.md#S4]
+  [[nodiscard]] Seconds messages(int neighbours) const {
+    return messages_[static_cast<std::size_t>(neighbours - 1)];
+  }
+
   /// False where the bubble takes a replayed span.
   [[nodiscard]] bool has_closed_form() const { return closed_form_; }
   /// True where parameters and gradients are waited for layer by layer.
@@ -190,7 +196,7 @@ class StepCombiner {
  private:
   /// Less than nothing where passes run in pairs: what of the stage's collectives hides.
   [[nodiscard]] Seconds bubble(std::span<const StageLoad> stages, std::size_t slowest, Seconds span) const;
-  [[nodiscard]] Seconds pipeline_messages(Seconds message) const;
+  [[nodiscard]] Seconds pipeline_messages(Seconds message, int neighbours) const;
   /// Gradients of one micro-batch that are reduced in its backward.
   [[nodiscard]] Seconds reduced_in_pass(const PassTotals& totals, const StageTransfers& transfers) const;
   [[nodiscard]] Seconds once_per_step(const PassTotals& slowest, const StageTransfers& transfers) const;
@@ -209,7 +215,7 @@ class StepCombiner {
   bool closed_form_, by_layer_, reduction_waits_, reduces_every_pass_, reduces_beside_backward_,
       gathers_beside_forward_;
   double pipeline_overlap_;
-  Seconds messages_;
+  std::array<Seconds, 2> messages_;  // of a stage with one neighbour, and with two
 };
 
 }  // namespace hexaplan::costmodel

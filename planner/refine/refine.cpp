@@ -173,14 +173,17 @@ class Stages {
     if (content.fewest == kDoesNotFit) return {};
     const auto of_chunk = static_cast<int>(ceil_div(content.whole.total_layers(), sc_.layout.vpp));
     const int count = common_ ? std::min(*common_, of_chunk) : content.fewest;
-    StageCost cost = timed(recomputing(content.whole, begin, count), content.transfers);
+    const int stage = std::get<0>(key);
+    const int neighbours = stage == 0 || stage + 1 == sc_.layout.pp ? 1 : 2;
+    StageCost cost = timed(recomputing(content.whole, begin, count), content.transfers, neighbours);
     cost.recomputed = count;
     cost.fewest = content.fewest;
     return cost;
   }
 
-  [[nodiscard]] StageCost timed(const StagePlan& plan, const StageTransfers& transfers) const {
-    StageLoad load{.totals = stage_totals(totals_, plan)};
+  [[nodiscard]] StageCost timed(const StagePlan& plan, const StageTransfers& transfers,
+                                int neighbours) const {
+    StageLoad load{.totals = stage_totals(totals_, plan), .neighbours = neighbours};
     load.waits = combiner_.waits(totals_, plan, transfers, load.totals);
     const StepOverheads alone = combiner_.overheads(transfers, {&load, 1}, 0, Seconds{});
     const double work = load.totals.total().value(), total = work + load.waits.total().value();

@@ -491,8 +491,13 @@ void UnitSearch::time_stages() {
   times_ = &times_of(*pass_);
   const std::vector<StageGroup>& groups = combination_->pipe->groups;
   loads_.resize(groups.size());
-  for (std::size_t g = 0; g < groups.size(); ++g)
-    loads_[g] = {stage_totals(*times_, plan_[g]), static_cast<int>(groups[g].members.size())};
+  const auto is_end = [&](int stage) { return stage == 0 || stage + 1 == sc_.layout.pp; };
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const std::vector<int>& members = groups[g].members;
+    loads_[g] = {.totals = stage_totals(*times_, plan_[g]),
+                 .count = static_cast<int>(members.size()),
+                 .neighbours = std::all_of(members.begin(), members.end(), is_end) ? 1 : 2};
+  }
   least_span_ = least_span();
 }
 

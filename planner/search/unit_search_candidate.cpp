@@ -245,7 +245,7 @@ Seconds UnitSearch::uneven_bound(const ShardingChoice& shard, bool recomputes) c
     all += totals * loads_[g].count;
     if (shard.combiner.waits_by_layer())
       by_layer += shard.combiner.waits(*times_, plan, transfers, totals).data_parallel() * loads_[g].count;
-    everywhere = alone.pipeline_p2p + alone.host;
+    everywhere = shard.combiner.messages(1) + alone.host;
   }
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (!used_[c]) continue;

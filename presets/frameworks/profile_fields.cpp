@@ -88,6 +88,7 @@ constexpr ProfileField kProfileFields[] = {
     {"layer_host_backward", &P::layer_host_backward},
     {"partial_graph_host", &P::partial_graph_host, kShare},
     {"compiled_host", &P::compiled_host, kShare},
+    {"compiles_layers", &P::compiles_layers},
     {"pipeline_collective_host", &P::pipeline_collective_host},
     {"step_overhead", &P::step_overhead},
     {"microbatch_overhead", &P::microbatch_overhead},

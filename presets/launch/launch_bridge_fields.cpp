@@ -273,7 +273,7 @@ JsonValue optimizer_name(S s) {
 
 bool reduces_in_fp32(S s) {
   const bool half = costmodel::activation_dtype(s.recipe.precision) != DType::Fp32;
-  return half && s.recipe.gradient_dtype.value_or(s.framework.gradient_dtype) == DType::Fp32;
+  return half && gradient_dtype(s) == DType::Fp32;
 }
 void read_reduction_type(V v, R r) {
   r.gradients_in_fp32 = v.boolean();
@@ -294,21 +294,10 @@ bool captures_step(S s) {
   return s.recipe.execution.graphs == CudaGraphs::FullIteration;
 }
 
-/// megatron/core/transformer/enums.py, AttnBackend.
-constexpr FrameworkWord<costmodel::AttentionKernel> kBackends[] = {
-    {costmodel::AttentionKernel::Flash, "flash"},
-    {costmodel::AttentionKernel::Flash, "fused"},
-    {costmodel::AttentionKernel::Unfused, "unfused"},
-    {costmodel::AttentionKernel::FusedSoftmax, "local"},
-    {costmodel::AttentionKernel::Flash, "auto"}};
-/// Its FlashAttention is the newest that is installed.
-costmodel::AttentionKernel backend_of(S s) {
-  return stores_scores(s.recipe.attention) ? s.recipe.attention : costmodel::AttentionKernel::Flash;
-}
 JsonValue backend_number(S s) {
   std::int64_t number = 1;
-  for (const auto& row : kBackends) {
-    if (row.value == backend_of(s)) return JsonArray{JsonValue{number}};
+  for (const auto& row : kCoreBackends) {
+    if (row.value == core_backend(s)) return JsonArray{JsonValue{number}};
     ++number;
   }
   return {};
@@ -316,10 +305,10 @@ JsonValue backend_number(S s) {
 void read_backend_number(V v, R r) {
   for (const ValueReader& element : v.elements())
     r.plan.recipe.attention =
-        kBackends[element.integer({1, static_cast<std::int64_t>(std::size(kBackends))}) - 1].value;
+        kCoreBackends[element.integer({1, static_cast<std::int64_t>(std::size(kCoreBackends))}) - 1].value;
 }
 void read_backend(V v, R r) {
-  r.plan.recipe.attention = meaning_of(kBackends, v);
+  r.plan.recipe.attention = meaning_of(kCoreBackends, v);
 }
 
 // --- adapters ---

@@ -1,9 +1,12 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/execution.h"
 #include "presets/launch/launch_fields.h"
@@ -154,6 +157,25 @@ bool names_no_model(S s) {
 }
 
 /// Something that a plan may ask and some launchers cannot say.
+/// The profile that an import of this framework's file is planned with.
+std::string_view profile_of_import(S s, Launcher launcher) {
+  if (!is_trainer(launcher)) {
+    return std::ranges::find(launch_formats(), launcher, &LaunchFormat::launcher)->profile;
+  }
+  if (by_deepspeed(s)) return "hf-deepspeed";
+  if (!shards_by_fsdp(s)) return "hf-eager";
+  return s.framework.name == "fsdp1" ? "fsdp1" : "hf-fsdp2";
+}
+/// Files do not say whose kernels a plan is priced with. torchtitan's other engines have rows of their own.
+std::string other_profile(S s, Launcher launcher) {
+  const std::string_view imported = profile_of_import(s, launcher);
+  if (launcher == Launcher::Torchtitan || imported == s.framework.name) return {};
+  return fmt::format(
+      "profile {}, with whose layers and kernels the plan is priced: what runs this file is priced as {} "
+      "(--framework {}), and so are imports of it",
+      s.framework.name, imported, imported);
+}
+
 struct Gap {
   unsigned launchers;
   bool (*asked)(S);
@@ -358,6 +380,17 @@ constexpr Gap kGaps[] = {
     {kNanotron, [](S s) { return s.layout.sharding.stage > 1; }, "ZeRO beyond stage 1"},
     {kTorchtitan, [](S s) { return s.framework.name == "fsdp1"; },
      "FSDP1, which the plan is predicted for: torchtitan shards with FSDP2"},
+    // AI-Hypercomputer/maxtext@e591f30 src/maxtext/layers/linears.py: grad_dtype is what they are widened to.
+    {kMaxText,
+     [](S s) {
+       using costmodel::DType;
+       return s.recipe.gradient_dtype == DType::Fp32 && s.framework.reduce_dtype != DType::Fp32 &&
+              costmodel::activation_dtype(s.recipe.precision) != DType::Fp32;
+     },
+     "gradients reduced in another type than the computation's"},
+    {kTorchtitan | kMaxText,
+     [](S s) { return s.layout.sharding.stage >= 2 && s.layout.shard_ranks() == 1; },
+     "ZeRO over a single rank: nothing is sharded, as --layout … zero0 predicts"},
     // v0.2.2 torchtitan/models/llama3/infra/parallelize.py, apply_ddp.
     {kTorchtitan, [](S s) { return s.framework.name == "ddp"; },
      "DDP as the plan's profile has it: torchtitan's has buckets of 100 MB"},
@@ -811,3 +844,4 @@ std::vector<std::string> launch_gaps(const Scenario& scenario, Launcher launcher
 }
 
 }  // namespace hexaplan::presets
+  if (const std::string text = other_profile(scenario, launcher); !text.empty()) texts.push_back(text);

@@ -18,16 +18,35 @@ inline constexpr FrameworkWord<costmodel::DType> kTorchTypes[] = {{costmodel::DT
                                                                   {costmodel::DType::Fp16, "float16"},
                                                                   {costmodel::DType::Fp32, "float32"}};
 
+/// Backends of Megatron-Core's attention, in the order of their numbers (megatron/core/transformer/enums.py,
+/// AttnBackend). "flash" is the flash-attn package, "fused" cuDNN (NVIDIA/TransformerEngine
+/// transformer_engine/pytorch/attention/dot_product_attention/utils.py, get_attention_backend).
+inline constexpr FrameworkWord<costmodel::AttentionKernel> kCoreBackends[] = {
+    {costmodel::AttentionKernel::FlashAttention2, "flash"},
+    {costmodel::AttentionKernel::Flash, "fused"},
+    {costmodel::AttentionKernel::Unfused, "unfused"},
+    {costmodel::AttentionKernel::FusedSoftmax, "local"},
+    {costmodel::AttentionKernel::Flash, "auto"}};
+/// … that runs the attention a plan is priced with.
+[[nodiscard]] inline costmodel::AttentionKernel core_backend(const costmodel::Scenario& s) {
+  using costmodel::AttentionKernel;
+  if (stores_scores(s.recipe.attention)) return s.recipe.attention;
+  const bool vendor = attention_library(s) == costmodel::AttentionLibrary::Vendor;
+  return vendor ? AttentionKernel::Flash : AttentionKernel::FlashAttention2;
+}
+
 /// Layers that no description of a plain decoder has.
 [[nodiscard]] inline bool is_hybrid(const costmodel::ModelSpec& m) {
   return m.is_recurrent() || m.single_branches || m.attention.output_gate;
 }
 
-/// Of main gradients. A profile's type of 16 bits is that of the computation.
+/// Of main gradients. A profile's type of 16 bits is that of the computation, and parameters in fp16 beside
+/// master copies have gradients like them unless the recipe says otherwise.
 [[nodiscard]] inline costmodel::DType gradient_dtype(const costmodel::Scenario& s) {
   using costmodel::bits_per_element, costmodel::DType;
-  const DType type = s.recipe.gradient_dtype.value_or(s.framework.gradient_dtype);
   const DType computed = costmodel::activation_dtype(s.recipe.precision);
+  if (!s.recipe.gradient_dtype && s.framework.master_parameters && computed == DType::Fp16) return computed;
+  const DType type = s.recipe.gradient_dtype.value_or(s.framework.gradient_dtype);
   return bits_per_element(type) == 16 && bits_per_element(computed) == 16 ? computed : type;
 }
 

@@ -455,17 +455,12 @@ constexpr LaunchField kRecipeSettings[] = {
     {[](S s) { return only_if(mode(s) == RecomputeMode::SelectiveOperators, "op"); },
      {kNone, kNone, "activation_checkpoint.selective_ac_option"},
      [](V v, R r) { r.method = text_in(v); }},
-    {[](S s) -> JsonValue { return stores_scores(s.recipe.attention) ? "unfused" : "flash"; },
+    // "local" wants layers without Transformer Engine beside it.
+    {[](S s) -> JsonValue {
+       return stores_scores(s.recipe.attention) ? "unfused" : word_of(kCoreBackends, core_backend(s));
+     },
      {"--attention-backend"},
-     [](V v, R r) {
-       using costmodel::AttentionKernel;
-       constexpr FrameworkWord<AttentionKernel> kBackends[] = {{AttentionKernel::Flash, "flash"},
-                                                               {AttentionKernel::Flash, "fused"},
-                                                               {AttentionKernel::Flash, "auto"},
-                                                               {AttentionKernel::Unfused, "unfused"},
-                                                               {AttentionKernel::FusedSoftmax, "local"}};
-       r.plan.recipe.attention = meaning_of(kBackends, v);
-     }},
+     [](V v, R r) { r.plan.recipe.attention = meaning_of(kCoreBackends, v); }},
     {[](S s) { return when(costmodel::fuses_cross_entropy(s)); },
      {"--cross-entropy-loss-fusion"},
      read_flag<&LaunchReading::fused_loss>},

@@ -346,6 +346,11 @@ void settle_megatron_recipe(R r) {
           "what is kept in 16 bits anyway");
   }
   if (r.fp4) recipe.precision = Precision::Nvfp4;
+  if (recipe.attention == costmodel::AttentionKernel::FlashAttention2)
+    r.notes.emplace_back(
+        "the attention backend \"flash\" is planned as FlashAttention-2; where its third version is "
+        "installed "
+        "(Hopper), add --attention flash");
   using costmodel::CudaGraphs;
   if (r.graphs_whole_step && recipe.execution.graphs == CudaGraphs::Partial)
     recipe.execution.graphs = CudaGraphs::FullIteration;
@@ -561,7 +566,9 @@ void settle_torchtitan(R r) {
   take_gradient_type(r, recipe.gradient_dtype.value_or(DType::Fp32));
   layout.sp = layout.tp > 1 && r.cuts_sequences;
   settle_torch_sharding(r);
-  if (!r.compiles_model) recipe.execution.compiled.reset();
+  // Off unless it is set, in every release that has the switch: training.compile and compile.enable of v0.1
+  // to v0.2.2 (torchtitan/config/job_config.py), compile.enable since (torchtitan/config/configs.py).
+  recipe.execution.compiled = r.compiles_model && recipe.execution.compiled.value_or(false);
   if (r.pass_tokens > 0) settle_torch_tokens(r);
   recipe.micro_batch = layout.pp > 1 ? r.pipeline_batch : r.local_batch;
   if (recipe.global_batch <= 0 && r.gpus > 0) recipe.global_batch = r.local_batch * layout.dp;

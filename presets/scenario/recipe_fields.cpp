@@ -687,7 +687,7 @@ constexpr RecipeRow kRecipeRows[] = {
      "--compile",
      flag_or_framework<&Recipe::execution, &Execution::compiled>(),
      {.value = "BOOL",
-      .help = "torch.compile or XLA: {}. Default: the framework's (fsdp2, ddp and deepspeed: true)",
+      .help = "torch.compile or XLA: {}. Default: the framework's (fsdp2 and maxtext: true)",
       .words = names_of<kYesNo>,
       .editor = FieldEditor::Choice,
       .label = window_text("Field", "Compiled"),

@@ -48,7 +48,7 @@ class EstimateWords(TypedDict, total=False):
     dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: false, true. Default: the framework's
     reduce_gradients: Optional[Word]  # FSDP: in every micro-batch, replicas-once (between replicas of hsdp in the last) or once (no_sync: whole gradients wait). Default: every
     ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: false, true. Default: the framework's
-    compile: Optional[Word]  # torch.compile or XLA: false, true. Default: the framework's (fsdp2, ddp and deepspeed: true)
+    compile: Optional[Word]  # torch.compile or XLA: false, true. Default: the framework's (fsdp2 and maxtext: true)
     cuda_graphs: Optional[Word]  # Launches that graphs replay: default, none, partial, full_iteration. Default: the framework's
     moe_dispatcher: Optional[Word]  # Kernel that carries tokens to the ranks of their experts: default, alltoall, allgather, deepep, hybridep. Default: the framework's
     tokens: Optional[Word]  # Training budget, for days, GPU-hours, cost and energy: 15T, 300B
@@ -115,7 +115,7 @@ class SimulateWords(TypedDict, total=False):
     dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: false, true. Default: the framework's
     reduce_gradients: Optional[Word]  # FSDP: in every micro-batch, replicas-once (between replicas of hsdp in the last) or once (no_sync: whole gradients wait). Default: every
     ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: false, true. Default: the framework's
-    compile: Optional[Word]  # torch.compile or XLA: false, true. Default: the framework's (fsdp2, ddp and deepspeed: true)
+    compile: Optional[Word]  # torch.compile or XLA: false, true. Default: the framework's (fsdp2 and maxtext: true)
     cuda_graphs: Optional[Word]  # Launches that graphs replay: default, none, partial, full_iteration. Default: the framework's
     moe_dispatcher: Optional[Word]  # Kernel that carries tokens to the ranks of their experts: default, alltoall, allgather, deepep, hybridep. Default: the framework's
     tokens: Optional[Word]  # Training budget, for days, GPU-hours, cost and energy: 15T, 300B
@@ -177,7 +177,7 @@ class SearchWords(TypedDict, total=False):
     dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: false, true. Default: the framework's
     reduce_gradients: Optional[Word]  # FSDP: in every micro-batch, replicas-once (between replicas of hsdp in the last) or once (no_sync: whole gradients wait). Default: every
     ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: false, true. Default: the framework's
-    compile: Optional[Word]  # torch.compile or XLA: false, true. Default: the framework's (fsdp2, ddp and deepspeed: true)
+    compile: Optional[Word]  # torch.compile or XLA: false, true. Default: the framework's (fsdp2 and maxtext: true)
     cuda_graphs: Optional[Word]  # Launches that graphs replay: default, none, partial, full_iteration. Default: the framework's
     moe_dispatcher: Optional[Word]  # Kernel that carries tokens to the ranks of their experts: default, alltoall, allgather, deepep, hybridep. Default: the framework's
     tokens: Optional[Word]  # Training budget, for days, GPU-hours, cost and energy: 15T, 300B
@@ -277,7 +277,7 @@ class CompareWords(TypedDict, total=False):
     dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: false, true. Default: the framework's
     reduce_gradients: Optional[Word]  # FSDP: in every micro-batch, replicas-once (between replicas of hsdp in the last) or once (no_sync: whole gradients wait). Default: every
     ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: false, true. Default: the framework's
-    compile: Optional[Word]  # torch.compile or XLA: false, true. Default: the framework's (fsdp2, ddp and deepspeed: true)
+    compile: Optional[Word]  # torch.compile or XLA: false, true. Default: the framework's (fsdp2 and maxtext: true)
     cuda_graphs: Optional[Word]  # Launches that graphs replay: default, none, partial, full_iteration. Default: the framework's
     moe_dispatcher: Optional[Word]  # Kernel that carries tokens to the ranks of their experts: default, alltoall, allgather, deepep, hybridep. Default: the framework's
     tokens: Optional[Word]  # Training budget, for days, GPU-hours, cost and energy: 15T, 300B
@@ -340,7 +340,7 @@ class ImportWords(TypedDict, total=False):
     dp_overlap: Optional[Word]  # Gradients are reduced and parameters gathered under computation: false, true. Default: the framework's
     reduce_gradients: Optional[Word]  # FSDP: in every micro-batch, replicas-once (between replicas of hsdp in the last) or once (no_sync: whole gradients wait). Default: every
     ep_overlap: Optional[Word]  # Tokens travel to the experts under another micro-batch: false, true. Default: the framework's
-    compile: Optional[Word]  # torch.compile or XLA: false, true. Default: the framework's (fsdp2, ddp and deepspeed: true)
+    compile: Optional[Word]  # torch.compile or XLA: false, true. Default: the framework's (fsdp2 and maxtext: true)
     cuda_graphs: Optional[Word]  # Launches that graphs replay: default, none, partial, full_iteration. Default: the framework's
     moe_dispatcher: Optional[Word]  # Kernel that carries tokens to the ranks of their experts: default, alltoall, allgather, deepep, hybridep. Default: the framework's
     tokens: Optional[Word]  # Training budget, for days, GPU-hours, cost and energy: 15T, 300B

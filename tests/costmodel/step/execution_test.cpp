@@ -212,6 +212,11 @@ TEST(execution, graphs_and_compilers_spare_the_host) {
   Scenario sc = example_scenario();
   sc.framework.partial_graph_host = 0.4, sc.framework.compiled_host = 0.5;
   EXPECT_EQ(host_share(sc), 1);
+  sc.framework.compiles_layers = true;
+  EXPECT_EQ(host_share(sc), 0.5) << "what the profile does unasked";
+  sc.recipe.execution.compiled = false;
+  EXPECT_EQ(host_share(sc), 1);
+  sc.framework.compiles_layers = false;
   sc.recipe.execution.compiled = true;
   EXPECT_EQ(host_share(sc), 0.5);
   sc.recipe.execution.graphs = CudaGraphs::Partial;

@@ -108,5 +108,32 @@ TEST(step_operations, are_among_the_operations_that_an_explanation_lists) {
   EXPECT_TRUE(listed);
 }
 
+TEST(step_operations, an_explanation_lists_what_the_calls_of_collectives_cost_the_host) {
+  Scenario sc = example_scenario();  // two stages of 16 layers, each a node; 16 micro-batches
+  const auto calls_by_pass = [&] {
+    std::map<Pass, PricedOperation> calls;
+    for (const PricedOperation& op : largest_operations(sc, Calibration{}, 0, 1000)) {
+      if (op.operation.name == "collective.host") calls[op.operation.pass] = op;
+    }
+    return calls;
+  };
+  EXPECT_TRUE(calls_by_pass().empty()) << "the profile has no such cost";
+  sc.framework.pipeline_collective_host = Seconds{1e-3};
+  const std::map<Pass, PricedOperation> calls = calls_by_pass();
+  // Forward: two gathers and two scatters of each layer, and the embedding's scatter, by two ranks of a node.
+  const PricedOperation& forward = calls.at(Pass::Forward);
+  EXPECT_EQ(forward.runs, (4 * 16 + 1) * 16);
+  EXPECT_NEAR(forward.per_step.value(), forward.runs * 2e-3, 1e-9);
+  EXPECT_NEAR(forward.once.value(), 2e-3, 1e-12);
+  // All of them is what the calls of every operation add up to: four replicas of a node reduce and gather.
+  double all = 0, listed = 0;
+  for (const PricedOperation& op : largest_operations(sc, Calibration{}, 0, 1000)) {
+    if (op.operation.name == "collective.host") listed += op.per_step.value();
+    if (op.operation.kind != OpKind::Collective || op.operation.name == "collective.host") continue;
+    all += op.runs * op.operation.count * (op.operation.group == Group::Tensor ? 2e-3 : 4e-3);
+  }
+  EXPECT_NEAR(listed, all, 1e-9);
+}
+
 }  // namespace
 }  // namespace hexaplan::costmodel

@@ -1,6 +1,8 @@
 // What each mechanism adds to the step, by switching it alone.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "costmodel/step/estimate.h"
 #include "tests/costmodel/step/example_scenario.h"
 
@@ -88,6 +90,37 @@ TEST(step_time, a_stage_waits_for_each_neighbour_in_turn) {
   EXPECT_NEAR((time_of(waiting).pipeline_p2p - time_of(sc).pipeline_p2p).value(), 0.5 * (2 * 31 + 3), 1e-9);
 }
 
+TEST(step_time, interleaved_stages_serve_their_neighbours_once_for_every_chunk) {
+  struct Row {
+    int pp, vpp;
+    double waits;  // of the slowest stage, two messages each
+  };
+  // Sixteen micro-batches over two stages, 32 over four. Every chunk has a neighbour on either side, but the
+  // model's first and last one.
+  for (const Row& row : {Row{2, 2, 3 * 16}, Row{2, 4, 7 * 16}, Row{4, 2, 4 * 32 + 1}, Row{4, 4, 8 * 32 + 1}}) {
+    Scenario sc = example_scenario();
+    sc.layout.dp = 8 / row.pp, sc.layout.pp = row.pp, sc.layout.vpp = row.vpp;
+    sc.layout.schedule = ScheduleKind::Interleaved;
+    const Seconds sends = time_of(sc).pipeline_p2p;
+    sc.framework.pipeline_wait = Seconds{0.5};
+    EXPECT_NEAR((time_of(sc).pipeline_p2p - sends).value(), 0.5 * row.waits, 1e-9)
+        << "pp" << row.pp << " vpp" << row.vpp;
+  }
+}
+
+TEST(step_time, the_ends_of_a_polling_pipeline_have_time_for_more_work) {
+  Scenario sc = example_scenario();
+  sc.layout.dp = 2, sc.layout.pp = 4;  // 32 micro-batches
+  sc.framework.pipeline_wait = Seconds{0.5};
+  const StepTime light = time_of(sc);
+  sc.model.vocab *= 5;  // the head works while inner stages serve a second neighbour
+  const StepTime heavier = time_of(sc);
+  EXPECT_EQ(heavier.gemm, light.gemm) << "of an inner stage, which goes on setting the pace";
+  EXPECT_EQ(heavier.pipeline_p2p, light.pipeline_p2p);
+  sc.model.vocab *= 100;
+  EXPECT_NEAR((light.pipeline_p2p - time_of(sc).pipeline_p2p).value(), 0.5 * (2 * 32 + 1 - (32 + 2)), 0.1);
+}
+
 TEST(step_time, collectives_cost_host_time_where_the_pipeline_crosses_nodes) {
   Scenario sc = example_scenario();  // a stage is a node
   sc.recipe.sequence = 128;
@@ -127,6 +160,21 @@ TEST(step_time, collectives_between_nodes_cost_the_host_of_a_pipeline_a_quarter_
   const double collectives = 10;  // gather and scatter twice per pass, and both inputs again
   EXPECT_NEAR(seconds_per_member(8), collectives, 1e-9);
   EXPECT_NEAR(seconds_per_member(16), 1.25 * collectives, 1e-9);
+}
+
+TEST(step_time, collectives_of_more_members_than_were_measured_cost_the_host_what_128_do) {
+  for (const int replicas : {64, 128, 256, 512}) {
+    Scenario sc = example_scenario();
+    sc.layout.dp = replicas;
+    sc.cluster.gpus = sc.cluster.levels.back().ranks = 4 * replicas;
+    sc.recipe.global_batch = 2 * replicas;
+    double calls = 0;
+    for (const Operation& op : step_operations(sc, 1)) calls += op.kind == OpKind::Collective ? op.count : 0;
+    const Seconds quick = time_of(sc).data_parallel;
+    sc.framework.pipeline_collective_host = Seconds{1};
+    EXPECT_NEAR((time_of(sc).data_parallel - quick).value(), 1.25 * std::min(replicas, 128) * calls, 1e-6)
+        << replicas;
+  }
 }
 
 TEST(step_time, gathering_in_slices_takes_the_host_one_copy_per_tensor_and_rank) {

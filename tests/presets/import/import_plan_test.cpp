@@ -335,6 +335,31 @@ TEST(import_plan, all_gathers_of_context_parallelism_are_read_in_both_spellings)
   }
 }
 
+TEST(import_plan, megatrons_backends_of_attention_are_the_kernels_that_they_run) {
+  using costmodel::AttentionKernel;
+  struct Row {
+    const char* word;
+    AttentionKernel attention;
+    bool noted;
+  };
+  for (const Row& row : {Row{"flash", AttentionKernel::FlashAttention2, true},
+                         {"fused", AttentionKernel::Flash, false},
+                         {"auto", AttentionKernel::Flash, false},
+                         {"unfused", AttentionKernel::Unfused, false},
+                         {"local", AttentionKernel::FusedSoftmax, false}}) {
+    const std::string text =
+        "torchrun pretrain_gpt.py --num-layers 32 --attention-backend " + std::string{row.word} + "\n";
+    const ImportedPlan plan = import_plan({{"run.sh", text}}, "8xH100");
+    EXPECT_EQ(plan.request.recipe.attention, row.attention) << row.word;
+    const auto says = Contains(HasSubstr("planned as FlashAttention-2"));
+    if (row.noted) {
+      EXPECT_THAT(plan.notes, says);
+    } else {
+      EXPECT_THAT(plan.notes, Not(says)) << row.word;
+    }
+  }
+}
+
 TEST(import_plan, layers_of_offloaded_activations_are_read_from_later_megatrons_argument) {
   const costmodel::Recipe recipe =
       megatron_job("--num-layers 4 --cpu-offloading-num-layers 2").request.recipe;
@@ -640,6 +665,21 @@ TEST(torchtitan, the_folder_of_another_size_is_there_for_its_tokenizer) {
   };
   EXPECT_EQ(model("8B", "Llama-3.1-8B"), JsonValue{"llama-3.1-8b"});
   EXPECT_EQ(model("70B", "Llama-3.1-8B"), JsonValue{"llama-3-70b"});
+}
+
+TEST(torchtitan, compiles_the_model_only_where_it_is_asked_to) {
+  struct Row {
+    const char* lines;
+    bool compiles;
+  };
+  for (const Row& row : {Row{"", false},
+                         {"[compile]\nenable = true\n", true},
+                         {"[compile]\nenable = false\n", false},
+                         {"[compile]\nenable = true\ncomponents = [\"loss\"]\n", false}}) {
+    const std::string text = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n" + std::string{row.lines};
+    EXPECT_EQ(import_plan({{"train.toml", text}}, "8xH100").request.recipe.execution.compiled, row.compiles)
+        << row.lines;
+  }
 }
 
 TEST(torchtitan, a_flavor_of_the_command_stands_in_place_of_the_files) {

@@ -330,7 +330,7 @@ TEST(torchtitan_configuration, is_read_from_the_calls_that_make_it) {
   EXPECT_EQ(recipe.cross_entropy, costmodel::CrossEntropy::Chunked);
   EXPECT_EQ(recipe.recompute.mode, costmodel::RecomputeMode::SelectiveOperators);
   EXPECT_EQ(recipe.execution.graphs, costmodel::CudaGraphs::FullIteration);
-  EXPECT_FALSE(recipe.execution.compiled) << "only the loss is";
+  EXPECT_EQ(recipe.execution.compiled, false) << "only the loss is";
 }
 
 TEST(torchtitan_configuration, has_every_setting_at_its_own_line) {

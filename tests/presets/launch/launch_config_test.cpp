@@ -18,9 +18,11 @@ namespace hexaplan::presets {
 namespace {
 
 using costmodel::Scenario;
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 Scenario scenario(const char* model, const char* cluster, const char* layout, const char* framework) {
   ScenarioRequest request;
@@ -136,7 +138,7 @@ TEST(launch_config, trainers_are_told_the_attention_and_the_compilation_that_a_p
                          {"hf-fsdp2", "zero3", "sdpa", "sdpa", false},
                          {"fsdp1", "zero3", "flash_attention_2", "fa2", false},
                          {"fsdp2", "zero3", "flash_attention_2", "fa2", true},
-                         {"deepspeed", "zero3", "flash_attention_2", "fa2", true}}) {
+                         {"deepspeed", "zero3", "flash_attention_2", "fa2", false}}) {
     Scenario s = scenario("llama-3.1-8b", "8xH100", row.layout, row.profile);
     s.recipe.fine_tune = costmodel::FineTune::Full;
     const auto says = [&](const char* trainer, const std::string& line) {
@@ -154,6 +156,51 @@ TEST(launch_config, trainers_are_told_the_attention_and_the_compilation_that_a_p
     EXPECT_THAT(config(s, "trl").gaps, Not(Contains(HasSubstr("compilation")))) << "it is said";
     s.recipe.attention = costmodel::AttentionKernel::FlashAttention2;
     EXPECT_TRUE(says("trl", "\nattn_implementation: \"flash_attention_2\""));
+  }
+}
+
+TEST(launch_config, names_the_profile_that_runs_the_file_where_the_plan_is_priced_as_another) {
+  struct Row {
+    const char *profile, *layout, *target, *run_by;  // "": the plan's own
+  };
+  for (const Row& row : {Row{"fsdp2", "zero3", "trl", "hf-fsdp2"},
+                         {"hf-fsdp2", "zero3", "axolotl", ""},
+                         {"fsdp1", "zero3", "llamafactory", ""},
+                         {"deepspeed", "zero2", "trl", "hf-deepspeed"},
+                         {"hf-eager", "zero0", "trl", ""},
+                         {"megatron-2022", "zero1", "megatron", "megatron"},
+                         {"megatron", "zero1", "megatron", ""},
+                         {"nanotron-polling", "zero1", "nanotron", "nanotron"},
+                         {"megatron-deepspeed", "zero1", "deepspeed", "deepspeed"}}) {
+    Scenario s = scenario("llama-3.1-8b", "8xH100", row.layout, row.profile);
+    s.recipe.fine_tune = costmodel::FineTune::Full;
+    const auto named = Contains(StartsWith("profile "));
+    const auto gaps = config(s, row.target).gaps;
+    if (*row.run_by == 0) {
+      EXPECT_THAT(gaps, Not(named)) << row.profile;
+    } else {
+      EXPECT_THAT(gaps, Contains(AllOf(StartsWith(fmt::format("profile {},", row.profile)),
+                                       HasSubstr(fmt::format("(--framework {})", row.run_by)))));
+    }
+  }
+}
+
+/// megatron/core/transformer/enums.py, AttnBackend.
+TEST(launch_config, megatron_is_told_the_backend_of_the_attention_that_a_plan_is_priced_with) {
+  using costmodel::AttentionKernel;
+  struct Row {
+    const char* profile;
+    AttentionKernel attention;
+    const char* word;
+  };
+  for (const Row& row : {Row{"megatron", AttentionKernel::Flash, "fused"},
+                         {"megatron", AttentionKernel::FlashAttention2, "flash"},
+                         {"megatron-2022", AttentionKernel::Flash, "flash"},
+                         {"megatron", AttentionKernel::Unfused, "unfused"}}) {
+    Scenario s = scenario("llama-3.1-8b", "8xH100", "tp2", row.profile);
+    s.recipe.attention = row.attention;
+    EXPECT_THAT(config(s, "megatron").text, HasSubstr(fmt::format("--attention-backend {}", row.word)))
+        << row.profile;
   }
 }
 
