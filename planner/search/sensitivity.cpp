@@ -35,6 +35,18 @@ bool more_network(HardwareOption& on) {
   return changed;
 }
 
+/// Every tier carries what the cards do.
+bool full_bisection(HardwareOption& on) {
+  const NetworkLevel* cards = network_cards(on.cluster);
+  bool changed = false;
+  for (NetworkLevel& level : on.cluster.levels) {
+    if (level.fabric != Fabric::Network || !(level.bandwidth < cards->bandwidth)) continue;
+    level.bandwidth = cards->bandwidth;
+    changed = true;
+  }
+  return changed;
+}
+
 /// What a measured collective takes beyond its shortest time follows the links.
 void quicken(costmodel::CollectiveCurve& curve, double factor) {
   if (curve.microseconds.empty()) return;
@@ -66,6 +78,7 @@ bool dearer(HardwareOption& on) {
 
 constexpr std::pair<const char*, Change> kChanges[] = {{"1 GiB more memory per GPU", more_memory},
                                                        {"100 Gbit/s more per node", more_network},
+                                                       {"no oversubscription", full_bisection},
                                                        {"links inside nodes 25 % faster", faster_inside},
                                                        {"price 10 % lower", cheaper},
                                                        {"price 10 % higher", dearer}};

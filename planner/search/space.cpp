@@ -117,13 +117,24 @@ void fill_choices(const SearchProblem& problem, SearchSpace& s) {
   fill(s.offload_fraction, {problem.base.recipe.offload_fraction});
 }
 
-/// Shard groups of a ZeRO stage: whole (0) and, where parameters are sharded, the hybrids of whole nodes.
+/// Shard groups of a ZeRO stage: whole (0) and, where parameters are sharded, the hybrids of whole nodes and
+/// those that fill a unit of the network.
 std::vector<int> shard_groups(const SearchSpace& s, int zero, const ClusterSpec& cluster) {
   if (!s.shard_group.empty()) return s.shard_group;
   std::vector<int> groups{0};
   if (zero < 3) return groups;
-  for (std::int64_t g = cluster.gpus_per_node; g < cluster.gpus; g *= 2)
-    groups.push_back(static_cast<int>(g));
+  const auto add = [&](std::int64_t group) {
+    const bool known = std::find(groups.begin(), groups.end(), group) != groups.end();
+    if (!known && cluster.gpus_per_node <= group && group < cluster.gpus)
+      groups.push_back(static_cast<int>(group));
+  };
+  for (std::int64_t g = cluster.gpus_per_node; g < cluster.gpus; g *= 2) add(g);
+  for (const NetworkLevel& level : cluster.levels) {
+    if (!has_tiers(cluster) || level.fabric != Fabric::Network) continue;
+    for (const int tp : s.tp) {
+      if (level.ranks % tp == 0) add(level.ranks / tp);
+    }
+  }
   return groups;
 }
 

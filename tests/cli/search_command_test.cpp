@@ -47,6 +47,23 @@ TEST(search_command, restricts_every_dimension_that_a_flag_names) {
   }
 }
 
+TEST(search_command, keeps_the_tiers_of_a_cluster_in_other_numbers_and_places_layouts_by_them) {
+  const auto of = [](const std::string& cluster) {
+    const auto found = json_of(
+        "search --model llama-3.1-8b --seq 8k --global-batch 2048 --gpus 8192 --pp 4 --tp 8 --cp 1 --json "
+        "--quiet "
+        "--no-refine --no-simulate --top 1 --cluster " +
+        cluster);
+    return array_at(found, "plans")[0];
+  };
+  const auto pods = of("llama3-405b"), steep = of("2048x8xH100+roce400+tier:pod:2048+tier:core:x512");
+  EXPECT_THAT(*at(pods, "scenario.cluster").get_if<std::string>(),
+              HasSubstr("+tier:pod:3072+tier:aggregation:x7"));
+  EXPECT_GT(number_at(steep, "price.step_seconds"), number_at(pods, "price.step_seconds"));
+  // Whole pipelines in a pod: gradients alone leave it.
+  EXPECT_THAT(*at(steep, "layout").get_if<std::string>(), HasSubstr("order=tp/cp/pp/dp"));
+}
+
 TEST(search_command, counts_add_up) {
   for (const char* more :
        {"", "--schedule 1f1b,interleaved,zb-h1,zb-v", "--schedule dualpipe,zb-2p --max-memory 60%"}) {

@@ -140,7 +140,24 @@ class Loops {
     std::vector<int> groups{0};
     for (std::int64_t g = sc_.cluster.gpus_per_node; stage == 3 && g < sc_.cluster.gpus; g *= 2)
       groups.push_back(static_cast<int>(g));
-    return groups;
+    return stage == 3 ? with_units(std::move(groups)) : groups;
+  }
+  /// Beside whole nodes: what fills a unit of the network, at one of the degrees of tensor parallelism.
+  std::vector<int> with_units(std::vector<int> groups) const {
+    const std::size_t doubled = groups.size();
+    for (const int tp : s_.tp) {
+      for (const NetworkLevel& unit : sc_.cluster.levels) {
+        const auto group = static_cast<int>(unit.ranks / tp);
+        const bool fills =
+            has_tiers(sc_.cluster) && unit.fabric == Fabric::Network && group * tp == unit.ranks;
+        if (fills && group >= sc_.cluster.gpus_per_node && group < sc_.cluster.gpus) groups.push_back(group);
+      }
+    }
+    std::sort(groups.begin() + static_cast<std::ptrdiff_t>(doubled), groups.end());
+    std::vector<int> once;
+    for (const int group : groups)
+      if (std::find(once.begin(), once.end(), group) == once.end()) once.push_back(group);
+    return once;
   }
 
   void recomputations() {

@@ -532,6 +532,23 @@ TEST(sensitivity, links_inside_nodes_count_where_they_were_measured_too) {
   }
 }
 
+TEST(sensitivity, of_an_oversubscribed_network_shows_what_full_bisection_brings) {
+  SearchProblem problem = example_problem();
+  problem.simulate_winners = problem.refine_winners = false;
+  ClusterSpec& cluster = problem.hardware[0].cluster;
+  NetworkLevel tier = cluster.levels.back();
+  tier.bandwidth = tier.bandwidth / 50;
+  cluster.levels.back().ranks = cluster.gpus_per_node;
+  cluster.levels.push_back(tier);
+  const Seconds step = search(problem).plans.at(0).plan.price.step;
+  const auto changes = sensitivity(problem);
+  const auto full = std::find_if(changes.begin(), changes.end(),
+                                 [](const auto& row) { return row.change == "no oversubscription"; });
+  ASSERT_NE(full, changes.end());
+  ASSERT_TRUE(full->best);
+  EXPECT_LT(full->best->plan.price.step, step);
+}
+
 TEST(sensitivity, leaves_out_what_the_machines_do_not_have) {
   SearchProblem problem = example_problem();
   problem.simulate_winners = problem.refine_winners = false;
