@@ -20,6 +20,7 @@
 #include "cli/commands/report_file.h"
 #include "cli/commands/weight_files.h"
 #include "cli/write_file.h"
+#include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/units/format_units.h"
@@ -143,6 +144,17 @@ void refuse_to_save_adapters(const ExecuteOptions& options, const costmodel::Sce
                     .hint = "adapters are kept in a checkpoint: --save FOLDER"}};
 }
 
+/// Checkpoints hold states per parameter, row and column.
+void refuse_to_save_subspaces(const ExecuteOptions& options, const costmodel::Scenario& scenario) {
+  const bool saves = !options.save.empty();
+  if ((!saves && options.load.empty()) || !costmodel::traits_of(scenario.recipe.optimizer).projects()) return;
+  throw InputError{{.field = saves ? "--save" : "--load",
+                    .value = presets::in_quotes(saves ? options.save : options.load),
+                    .expected = "an optimizer whose states a checkpoint holds",
+                    .hint = "subspaces of GaLore and APOLLO, and moments in them, are not kept: use another "
+                            "optimizer, or --save-weights and --weights"}};
+}
+
 /// What --save-weights writes as config.json; a model of dimensions alone has none.
 presets::JsonValue config_to_save(const ExecuteOptions& options, const presets::JsonValue& model) {
   if (options.save_weights.empty()) return {};
@@ -176,6 +188,8 @@ constexpr OptimizerNumber kOptimizerNumbers[] = {
        return has_betas(optimizer) && optimizer != costmodel::Optimizer::Lion;
      }},
     {"--momentum", has_momentum},
+    {"--projection-scale",
+     [](costmodel::Optimizer optimizer) { return costmodel::traits_of(optimizer).projects(); }},
 };
 
 void refuse_idle_numbers(const ExecuteOptions& options, const costmodel::Recipe& recipe) {
@@ -461,6 +475,7 @@ class Execution {
       run.loaded = [this](const validator::RankView& rank) { load_checkpoint(*checkpoint_, rank); };
     }
     refuse_to_save_adapters(options_, scenario);
+    refuse_to_save_subspaces(options_, scenario);
     refuse_idle_numbers(options_, scenario.recipe);
     weights_ = std::make_unique<WeightFiles>(options_, scenario.model,
                                              config_to_save(options_, result_.question.request.model));

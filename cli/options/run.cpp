@@ -19,7 +19,7 @@ struct RunWords {
   std::string steps, warm_up, save_every, weights_type, memory_limit, seed, solo_rank, gpus, threads;
   JobWords job;
   std::string learning_rate, lr_schedule, lr_warm_up, lr_steps, lr_min;
-  std::string beta1, beta2, epsilon, momentum, weight_decay, clip;
+  std::string beta1, beta2, epsilon, momentum, projection_scale, weight_decay, clip;
   ExecuteOptions options;
 };
 
@@ -38,6 +38,8 @@ void read_optimizer(const RunWords& words, ExecuteOptions& options) {
       {words.beta2, "--beta2", 0, 1, "a number from 0 to below 1, such as 0.95", optimizer.beta2},
       {words.epsilon, "--epsilon", 1e-30, 1, "a number above 0 and below 1, such as 1e-8", optimizer.epsilon},
       {words.momentum, "--momentum", 0, 1, "a number from 0 to below 1, such as 0.9", optimizer.momentum},
+      {words.projection_scale, "--projection-scale", 1e-30, 1e6, "a number above 0, such as 0.25",
+       optimizer.projection_scale},
       {words.weight_decay, "--weight-decay", 0, 1e3, "a number from 0, such as 0.1", optimizer.weight_decay},
       {words.clip, "--clip", 0, 1e30, "a number from 0 (never), such as 1", optimizer.clip_norm},
   };
@@ -192,10 +194,14 @@ void append_optimizer_options(std::vector<OptionRow>& rows, RunWords& words) {
       {"--lr-steps", "N", "Step at which it has fallen, counted over checkpoints. Default: the last",
        &words.lr_steps},
       {"--lr-min", "X", "What it falls to. Default: a tenth of the learning rate", &words.lr_min},
-      {"--beta1", "X", "Of AdamW, LAMB and Lion. Default: 0.9", &words.beta1},
-      {"--beta2", "X", "Of AdamW, LAMB and Lion. Default: 0.95", &words.beta2},
-      {"--epsilon", "X", "Of AdamW and LAMB. Default: 1e-5", &words.epsilon},
+      {"--beta1", "X", "Of AdamW, LAMB, Lion, GaLore and APOLLO. Default: 0.9", &words.beta1},
+      {"--beta2", "X", "Of AdamW, LAMB, Lion, GaLore and APOLLO. Default: 0.95", &words.beta2},
+      {"--epsilon", "X", "Of AdamW, LAMB, GaLore and APOLLO. Default: 1e-5", &words.epsilon},
       {"--momentum", "X", "Of SGD and Muon. Default: 0.95", &words.momentum},
+      {"--projection-scale", "X",
+       "What GaLore's steps, and the squares of APOLLO's, are multiplied by. Default: 0.25; apollo 1; "
+       "apollo-mini 128",
+       &words.projection_scale},
       {"--weight-decay", "X", "On matrices. Default: 0.1", &words.weight_decay},
       {"--clip", "X", "Norm that gradients are clipped to, 0 for never. Default: 1", &words.clip},
   };

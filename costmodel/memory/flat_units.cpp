@@ -16,7 +16,7 @@ FlatSizes flat_buffer(const Scenario& sc, FlatKind kind) {
   const Layout& l = sc.layout;
   FlatSizes flat{.stage = l.sharding.stage,
                  .expert = holds_experts(kind),
-                 .orthogonalised = is_orthogonalised(kind),
+                 .by_matrix = holds_matrices(kind),
                  .trained = is_trained(sc, kind)};
   flat.in_4_bits = kind == FlatKind::In4Bits;
   if (flat.in_4_bits) flat.multiple = nf4_granule(sc.recipe);
@@ -38,6 +38,20 @@ FlatSizes flat_buffer(const Scenario& sc, FlatKind kind) {
   return flat;
 }
 
+/// Hexaplan's executor takes one matrix after the other: its gradient in the subspace, the step there and the
+/// whole step; of APOLLO two sums of squares per factor, and one for the length.
+void add_subspaces(const Scenario& sc, const LocalMatrices& m, FlatSizes& flat) {
+  const SubspaceStates states = subspace_states(state_types(sc), sc.recipe, m);
+  flat.subspace_bytes += states.bytes();
+  const double longer = std::max(m.rows, m.cols);
+  const GradientScale scale = traits_of(sc.recipe.optimizer).scale;
+  const double factors = scale == GradientScale::Channel ? longer : 1;
+  const double squares = scale == GradientScale::None ? 0 : 2 * factors + 1;
+  flat.projected_bytes =
+      std::max(flat.projected_bytes,
+               (2 * states.rank * longer + m.rows * m.cols + squares) * bytes_per_element(DType::Fp32));
+}
+
 /// What the optimizer makes of a tensor beside its states.
 void add_updates(const Scenario& sc, const ParameterTensor& t, double elements, FlatSizes& flat) {
   const LocalMatrices m = local_matrices(sc.layout, t, elements);
@@ -47,7 +61,8 @@ void add_updates(const Scenario& sc, const ParameterTensor& t, double elements, 
     flat.norms += m.count;  // of the update, of vectors too
     flat.factors += factored_sums(sc.layout, t, elements);
   }
-  if (!flat.orthogonalised) return;
+  if (!flat.by_matrix) return;
+  if (traits.projects()) return add_subspaces(sc, m, flat);
   const double shorter = std::min(m.rows, m.cols);
   flat.matrices += m.count;
   flat.iteration_elements = std::max(flat.iteration_elements, 2 * shorter * shorter + m.rows * m.cols);
@@ -82,9 +97,9 @@ FlatKind flat_of(const Scenario& sc, UnitRole role, const ParameterTensor& t) {
   if (t.adapter) return FlatKind::Adapter;
   if (adapters_are_operations(sc) && is_stored_in_4_bits(sc, t, role == UnitRole::Layer))
     return FlatKind::In4Bits;
-  const bool orthogonalised = is_orthogonalised(sc.recipe, t, role == UnitRole::Layer);
-  if (is_expert(t)) return orthogonalised ? FlatKind::ExpertMatrices : FlatKind::Expert;
-  if (orthogonalised) return FlatKind::DenseMatrices;
+  const bool by_matrix = is_updated_by_matrix(sc, t, role == UnitRole::Layer);
+  if (is_expert(t)) return by_matrix ? FlatKind::ExpertMatrices : FlatKind::Expert;
+  if (by_matrix) return FlatKind::DenseMatrices;
   const bool beside = role == UnitRole::Embedding && copies_embedding(sc) &&
                       t.name != name_of(Parameter::EmbeddingWordWeight);
   return beside ? FlatKind::BesideTiedTable : FlatKind::Dense;
@@ -177,7 +192,7 @@ double parameter_bytes(const Scenario& sc, const FlatSizes& flat, double element
 
 KeptStates kept_states(const Scenario& sc, const FlatSizes& flat) {
   if (!flat.trained) return {};
-  return kept_states(state_types(sc), traits_of(optimizer_of(sc.recipe, flat.orthogonalised)));
+  return kept_states(state_types(sc), traits_of(optimizer_of(sc.recipe, flat.by_matrix)));
 }
 
 double update_buffer_bytes(const Scenario& sc, const UnitSizes& unit) {
@@ -189,7 +204,8 @@ double update_buffer_bytes(const Scenario& sc, const UnitSizes& unit) {
     double buffers = f.trained && f.parameters_on_host ? (f.shard() - f.on_host()) * parameter : 0;
     if (f.norms > 0) buffers += (f.shard() + f.norms) * kFp32;
     buffers += f.factors.count() * kFp32;
-    if (f.orthogonalised) buffers += (f.padded() + f.iteration_elements) * activation + f.matrices * kFp32;
+    if (f.matrices > 0) buffers += (f.padded() + f.iteration_elements) * activation + f.matrices * kFp32;
+    buffers += f.projected_bytes;
     most = std::max(most, buffers);
   }
   return most;

@@ -30,12 +30,14 @@ struct FlatSizes {
   double between = 0;  // of the elements: room that matrices in 4 bits leave, each of which begins a block
   bool in_4_bits = false;
   bool expert = false;
-  bool orthogonalised = false;  // by the optimizer; what else a unit has lies in other buffers
-  bool trained = true;          // has gradients and optimizer states
-  double multiple = 1;          // of elements that a shard has: blocks of 8-bit states are not cut
-  double norms = 0;             // numbers that the optimizer adds up over whole matrices
-  FactoredSums factors{};       // Adafactor's, whole on every rank of the shard group
+  bool by_matrix = false;  // is_updated_by_matrix; what else a unit has lies in other buffers
+  bool trained = true;     // has gradients and optimizer states
+  double multiple = 1;     // of elements that a shard has: blocks of 8-bit states are not cut
+  double norms = 0;        // numbers that the optimizer adds up over whole matrices
+  FactoredSums factors{};  // Adafactor's, whole on every rank of the shard group
   double iteration_elements = 0, matrices = 0;  // what orthogonalising one needs beside it; how many
+  double subspace_bytes = 0;                    // SubspaceStates of all matrices
+  double projected_bytes = 0;                   // GaLore, APOLLO: what updating one of them needs beside it
   bool in_backward = false;  // updated as soon as its gradients are complete, which are freed then
   double secondary = 0;      // hpZ: ranks that cut a second copy among them, which backward gathers; 0: none
   bool quantised_gathers = false;      // qwZ: in 8 bits, but for those from the second copy
@@ -69,7 +71,7 @@ struct FlatSizes {
 enum class UnitRole : std::uint8_t { Layer, Embedding, Head, FinalNorm, TiedCopy };
 /// Which flat buffer of its unit holds a parameter. The last stage keeps a copy of a tied word table, and
 /// both gradients are added shard by shard: what else the embedding has lies in a buffer beside it.
-/// Matrices that the optimizer orthogonalises have other states than the rest, and lie apart from it; so do
+/// Matrices that the optimizer takes one by one have other states than the rest, and lie apart from it; so do
 /// adapters beside what is frozen, and what is frozen in 4 bits.
 enum class FlatKind : std::uint8_t {
   Dense,
@@ -86,7 +88,7 @@ inline constexpr std::array kFlatKinds{FlatKind::Dense,  FlatKind::BesideTiedTab
 [[nodiscard]] constexpr bool holds_experts(FlatKind kind) {
   return kind == FlatKind::Expert || kind == FlatKind::ExpertMatrices;
 }
-[[nodiscard]] constexpr bool is_orthogonalised(FlatKind kind) {
+[[nodiscard]] constexpr bool holds_matrices(FlatKind kind) {
   return kind == FlatKind::DenseMatrices || kind == FlatKind::ExpertMatrices;
 }
 /// True when what lies in such a buffer has gradients: all, or the adapters.
@@ -138,8 +140,8 @@ struct UnitSizes {
 /// States that the optimizer keeps of a flat buffer.
 [[nodiscard]] KeptStates kept_states(const Scenario& scenario, const FlatSizes& flat);
 /// Bytes beside the states while the optimizer updates one buffer of the unit: LAMB's directions and norms,
-/// Adafactor's with its sums, or the directions that Muon orthogonalises with what its products need;
-/// parameters that the host has and the device updates.
+/// Adafactor's with its sums, the directions that Muon orthogonalises with what its products need, or what
+/// GaLore and APOLLO make of a matrix; parameters that the host has and the device updates.
 [[nodiscard]] double update_buffer_bytes(const Scenario& scenario, const UnitSizes& unit);
 
 /// Appends the padding of the shards of the flat buffers made of `tensors`, `count` times.

@@ -1,9 +1,12 @@
 #pragma once
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/parameters/trained_elements.h"
 #include "costmodel/spec/optimizer_traits.h"
 
 namespace hexaplan::costmodel {
@@ -28,18 +31,53 @@ class KeptStates {
   std::size_t size_ = 0;
 };
 
-/// All that an optimizer of `traits` keeps, but for Adafactor's moments of rows and columns: FactoredSums.
-/// [docs/formulas.md#M1]
+/// All that an optimizer of `traits` keeps per parameter: not Adafactor's moments of rows and columns
+/// (FactoredSums), nor what is kept of subspaces (SubspaceStates).  [docs/formulas.md#M1]
 [[nodiscard]] constexpr KeptStates kept_states(const StateTypes& types, const OptimizerTraits& traits) {
   constexpr std::array kMoments{OptimizerTensor::FirstMoment, OptimizerTensor::SecondMoment};
   constexpr std::array kScales{OptimizerTensor::FirstScale, OptimizerTensor::SecondScale};
   KeptStates out;
   if (types.master) out.push_back({OptimizerTensor::Master, DType::Fp32});
+  if (traits.projects()) return out;
   for (std::size_t i = 0; i < static_cast<std::size_t>(traits.moments); ++i) {
     const DType moment = traits.wide_moments ? DType::Fp32 : types.moment;
     out.push_back({kMoments[i], traits.quantised ? DType::Int8 : moment});
     if (traits.quantised) out.push_back({kScales[i], DType::Fp32, kMomentBlock});
   }
+  return out;
+}
+
+/// What GaLore and APOLLO keep of equal matrices: the subspace, two moments of gradients in it with their
+/// 8-bit scales, and the length of the last step.
+struct SubspaceStates {
+  double rank = 0;                     // of each
+  double projection = 0, moments = 0;  // elements; both moments together
+  double scales = 0, lengths = 0;      // in fp32
+  DType projection_dtype = DType::Fp32, moment_dtype = DType::Fp32;
+  [[nodiscard]] constexpr double bytes() const {
+    return projection * bytes_per_element(projection_dtype) + moments * bytes_per_element(moment_dtype) +
+           (scales + lengths) * bytes_per_element(DType::Fp32);
+  }
+};
+/// `matrices`: as a rank holds them. The subspace has the gradients' type (jiaweizzhao/GaLore@2cc66f8
+/// galore_torch/galore_projector.py get_orthogonal_matrix); blocks of 8-bit moments are a matrix's own.
+/// [docs/formulas.md#M1]
+[[nodiscard]] inline SubspaceStates subspace_states(const StateTypes& types, const Recipe& recipe,
+                                                    const LocalMatrices& matrices) {
+  const OptimizerTraits& traits = traits_of(recipe.optimizer);
+  const double rank = projection_rank(recipe, matrices.rows, matrices.cols);
+  const double shorter = std::min(matrices.rows, matrices.cols),
+               longer = std::max(matrices.rows, matrices.cols);
+  SubspaceStates out{.rank = rank, .projection = matrices.count * rank * shorter};
+  out.projection_dtype = types.gradient;
+  out.moment_dtype = traits.quantised ? DType::Int8 : types.moment;
+  double moment = rank * longer;
+  if (traits.quantised) {
+    moment = std::ceil(moment / kMomentBlock) * kMomentBlock;
+    out.scales = matrices.count * traits.moments * moment / kMomentBlock;
+  }
+  out.moments = matrices.count * traits.moments * moment;
+  if (traits.scales_gradients()) out.lengths = matrices.count;
   return out;
 }
 
@@ -66,10 +104,10 @@ class KeptStates {
   return traits;
 }
 
-/// What updates the matrices that the optimizer orthogonalises (`orthogonalised`), or everything else.
-[[nodiscard]] constexpr Optimizer optimizer_of(const Recipe& recipe, bool orthogonalised) {
-  const bool others = traits_of(recipe.optimizer).orthogonalises && !orthogonalised;
-  return others ? Optimizer::AdamW : recipe.optimizer;
+/// What updates the matrices that the optimizer takes one by one (is_updated_by_matrix), or everything else.
+[[nodiscard]] constexpr Optimizer optimizer_of(const Recipe& recipe, bool by_matrix) {
+  const OptimizerTraits& traits = traits_of(recipe.optimizer);
+  return traits.by_matrix() && !by_matrix ? traits.beside : recipe.optimizer;
 }
 
 }  // namespace hexaplan::costmodel

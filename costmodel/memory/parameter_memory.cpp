@@ -6,6 +6,7 @@
 #include "costmodel/memory/explicit_entries.h"
 #include "costmodel/memory/flat_units.h"
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/memory/optimizer_states.h"
 #include "costmodel/parameters/trained_elements.h"
 #include "costmodel/spec/shard_sizes.h"
 
@@ -31,6 +32,37 @@ double distinct_matrices(const Scenario& sc, const std::vector<ParameterTensor>&
     sum += all / copies;
   }
   return sum;
+}
+
+/// Bytes beside the states while one matrix is updated in its subspace. At its choice torch.linalg.svd has an
+/// fp32 copy of a 16-bit gradient, the column-major one that it overwrites, and both sets of singular vectors
+/// (the solver's own workspace is not known); else there are the gradient in the subspace, its step with the
+/// denominator, and the whole step before and behind its scale (jiaweizzhao/GaLore@2cc66f8
+/// galore_torch/adamw.py; in adamw8bit.py the parameter is copied as well).
+double bytes_of_projecting(const Scenario& sc, const LocalMatrices& m) {
+  constexpr double kFp32 = bytes_per_element(DType::Fp32);
+  const OptimizerTraits& traits = traits_of(sc.recipe.optimizer);
+  const StateTypes types = state_types(sc);
+  const double elements = m.rows * m.cols, shorter = std::min(m.rows, m.cols);
+  const double gradient = bytes_per_element(types.gradient);
+  const double copy = gradient < kFp32 ? elements * kFp32 : 0;
+  const double svd = copy + (2 * elements + shorter * shorter) * kFp32;
+  const double moment = projection_rank(sc.recipe, m.rows, m.cols) * std::max(m.rows, m.cols);
+  const double saved = traits.quantised ? elements * bytes_per_element(types.parameter) : 0;
+  const double step =
+      moment * (gradient + 2 * bytes_per_element(types.moment)) + 2 * elements * gradient + saved;
+  return traits.subspace == Subspace::Singular ? std::max(svd, step) : step;
+}
+double largest_projection_bytes(const Scenario& sc, const std::vector<ParameterTensor>& tensors) {
+  if (!traits_of(sc.recipe.optimizer).projects()) return 0;
+  double most = 0;
+  for (const ParameterTensor& tensor : tensors) {
+    if (!is_updated_by_matrix(sc, tensor, true)) continue;
+    const auto elements =
+        static_cast<double>(elements_on_rank(tensor, sc.model, sc.layout, sc.framework.vocab_multiple));
+    most = std::max(most, bytes_of_projecting(sc, local_matrices(sc.layout, tensor, elements)));
+  }
+  return most;
 }
 
 /// Elements of one layer on one rank that have gradients, that its unit reduces when sharded, and those of
@@ -87,6 +119,7 @@ ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLay
     const auto tensors = layer_parameters(sc.model, layer_class_at(sc.model, static_cast<int>(c)));
     classes_[c].elements = elements_before_sharding(sc, tensors);
     classes_[c].distinct_matrices = distinct_matrices(sc, tensors);
+    classes_[c].projected_bytes = largest_projection_bytes(sc, tensors);
     const LayerElements of_layer = layer_elements(sc, tensors);
     classes_[c].trained = of_layer.trained;
     classes_[c].reduced = of_layer.reduced;
@@ -148,6 +181,7 @@ StageElements ParameterMemory::elements_of(const StagePlan& stage) const {
     elements.largest_module = std::max(elements.largest_module, classes_[c].largest_module);
     elements.persistent += stage.layers[c] * classes_[c].persistent;
     elements.distinct_matrices = std::max(elements.distinct_matrices, classes_[c].distinct_matrices);
+    elements.projected_bytes = std::max(elements.projected_bytes, classes_[c].projected_bytes);
   }
   elements.embedding = stage.embedding * embedding_elements_;
   elements.head = stage.head * head_elements_;

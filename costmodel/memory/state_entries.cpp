@@ -175,8 +175,8 @@ class StateAppender {
 
   void append_optimizer(const ParameterTensor& tensor, double elements, bool expert) {
     const double cut = shards(sc_, expert, 1), offloaded = offloaded_update(sc_.recipe);
-    const bool orthogonalised = is_orthogonalised(sc_.recipe, tensor, layer_class_ >= 0);
-    const OptimizerTraits traits = traits_in(sc_, optimizer_of(sc_.recipe, orthogonalised));
+    const bool by_matrix = is_updated_by_matrix(sc_, tensor, layer_class_ >= 0);
+    const OptimizerTraits traits = traits_in(sc_, optimizer_of(sc_.recipe, by_matrix));
     const auto add_state = [&](DType dtype, double of_rank) {
       add(tensor, TensorKind::OptimizerState, dtype, of_rank / cut, kAlways, offloaded);
     };
@@ -184,6 +184,15 @@ class StateAppender {
       add_state(state.dtype, elements / state.parameters);
     if (traits.factored)
       add(tensor, TensorKind::OptimizerState, DType::Fp32, factors(tensor, elements), kAlways, offloaded);
+    if (traits.projects()) append_subspaces(tensor, elements);
+  }
+
+  void append_subspaces(const ParameterTensor& tensor, double elements) {
+    const SubspaceStates kept =
+        subspace_states(types_, sc_.recipe, local_matrices(sc_.layout, tensor, elements));
+    add(tensor, TensorKind::OptimizerState, kept.projection_dtype, kept.projection, kAlways);
+    add(tensor, TensorKind::OptimizerState, kept.moment_dtype, kept.moments, kAlways);
+    add(tensor, TensorKind::OptimizerState, DType::Fp32, kept.scales + kept.lengths, kAlways);
   }
 
   /// Adafactor's sums, which ranks that share a buffer all keep. Of adapters beside a tensor: of their pairs

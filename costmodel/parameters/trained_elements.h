@@ -46,11 +46,16 @@ class TrainedElements {
   return scenario.recipe.fine_tune == FineTune::Qlora && tensor.matrix && in_layer &&
          !is_expert_parameter(scenario, tensor.name);
 }
-/// True for what Muon orthogonalises: the matrices of layers that are trained in full. Embeddings, output
-/// layer, vectors and adapters are AdamW's (arXiv:2502.16982 section 2.2; KellerJordan/Muon README).
-[[nodiscard]] constexpr bool is_orthogonalised(const Recipe& recipe, const ParameterTensor& tensor,
-                                               bool in_layer) {
-  return traits_of(recipe.optimizer).orthogonalises && tensor.matrix && in_layer && !trains_adapters(recipe);
+/// True for what Muon orthogonalises, and GaLore and APOLLO project: the matrices of layers that are trained
+/// in full. Embeddings, output layer, vectors and adapters are another optimizer's (arXiv:2502.16982 section
+/// 2.2; KellerJordan/Muon README; jiaweizzhao/GaLore@2cc66f8 torchrun_main.py, target_modules_list), and so
+/// are experts that are no linear layers (huggingface/transformers src/transformers/trainer_optimizer.py
+/// _setup_low_rank_optimizer).
+[[nodiscard]] constexpr bool is_updated_by_matrix(const Scenario& scenario, const ParameterTensor& tensor,
+                                                  bool in_layer) {
+  const OptimizerTraits& traits = traits_of(scenario.recipe.optimizer);
+  if (!traits.by_matrix() || !tensor.matrix || !in_layer || trains_adapters(scenario.recipe)) return false;
+  return traits.orthogonalises || !is_expert_parameter(scenario, tensor.name);
 }
 /// Matrices that a rank holds of a parameter: one of every expert and every linear layer that it holds
 /// together (ParameterTensor::parts).

@@ -167,6 +167,8 @@ struct FrameworkAbilities {
   std::uint8_t partial_offload = 0b1111;
   /// Adapters can learn magnitudes (Recipe::dora).
   bool dora = false;
+  /// Optimizers that project gradients (GaLore, APOLLO).
+  bool low_rank = false;
   /// Adafactor takes a step on a rank's shard.
   bool factored_shards = true;
   /// The recipe can say the sizes by which ZeRO moves and holds parameters (ZeroSizes).

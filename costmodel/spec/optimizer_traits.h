@@ -1,10 +1,21 @@
 #pragma once
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "costmodel/spec/recipe.h"
 
 namespace hexaplan::costmodel {
+
+/// How an optimizer chooses the subspace in which it keeps moments of a matrix.
+enum class Subspace : std::uint8_t {
+  None,      // it keeps them of the matrix
+  Singular,  // the leading singular vectors of a gradient
+  Random,    // normal deviates
+};
+
+/// What of a gradient gets a factor of its own, which moments in a subspace say.
+enum class GradientScale : std::uint8_t { None, Channel, Matrix };
 
 /// What an optimizer keeps per parameter and moves to update it: the one table of optimizers.
 struct OptimizerTraits {
@@ -13,8 +24,20 @@ struct OptimizerTraits {
   bool wide_moments = false;     // … in fp32 whatever the parameters are: gradients are widened first
   bool factored = false;         // sums of rows and columns instead
   double further_bytes = 0;      // read and written per parameter beside gradient, parameter and states
-  bool orthogonalises = false;   // matrices of layers by Newton-Schulz; everything else is AdamW's
+  bool orthogonalises = false;   // matrices of layers by Newton-Schulz; everything else is `beside`'s
   bool scales_matrices = false;  // the step of a matrix by its norm over that of its update
+  /// Matrices of layers have their moments in a subspace; everything else is `beside`'s.
+  Subspace subspace = Subspace::None;
+  std::int64_t rank = 0, interval = 0;  // of the subspace, and steps until it is chosen anew
+  /// Steps go along the gradient, scaled by what the subspace says, and grow slowly; else along what is
+  /// projected back.
+  GradientScale scale = GradientScale::None;
+  Optimizer beside = Optimizer::AdamW;
+
+  [[nodiscard]] constexpr bool scales_gradients() const { return scale != GradientScale::None; }
+  [[nodiscard]] constexpr bool projects() const { return subspace != Subspace::None; }
+  /// Matrices of layers lie apart from what `beside` updates.
+  [[nodiscard]] constexpr bool by_matrix() const { return orthogonalises || projects(); }
 };
 
 /// Elements per scale of 8-bit states (arXiv:2110.02861 section 2.1 quantises in blocks of 2048; bitsandbytes
@@ -27,7 +50,9 @@ inline constexpr int kMomentBlock = 256;
 ///    is written, multiplied by the gradient and read for its norm, scaled twice and subtracted (32).
 ///  * LAMB (NVIDIA/apex csrc/multi_tensor_lamb.cu): the update is written, read for its norm beside the
 ///    parameter's, and read again to be applied (16).
-inline constexpr std::array<OptimizerTraits, 7> kOptimizerTraits{{
+/// Ranks and intervals: huggingface/transformers@v5.24.0 src/transformers/trainer_optimizer.py
+/// _get_galore_optimizer, _get_apollo_optimizer; zhuhanqing/APOLLO@76b3472 README.md (rank 1 of APOLLO-Mini).
+inline constexpr std::array<OptimizerTraits, 11> kOptimizerTraits{{
     {.moments = 2},                     // AdamW, arXiv:1711.05101
     {.moments = 2, .quantised = true},  // AdamW8bit, arXiv:2110.02861
     {.moments = 0,
@@ -38,10 +63,46 @@ inline constexpr std::array<OptimizerTraits, 7> kOptimizerTraits{{
     {.moments = 1},                                                // SGD with momentum
     {.moments = 1, .orthogonalises = true},                        // Muon, arXiv:2502.16982
     {.moments = 2, .further_bytes = 16, .scales_matrices = true},  // LAMB, arXiv:1904.00962
+    {.moments = 2, .subspace = Subspace::Singular, .rank = 128, .interval = 200},  // GaLore, arXiv:2403.03507
+    {.moments = 2,
+     .quantised = true,
+     .subspace = Subspace::Singular,
+     .rank = 128,
+     .interval = 200,
+     .beside = Optimizer::AdamW8bit},  // ibid. section 4.3
+    {.moments = 2,
+     .subspace = Subspace::Random,
+     .rank = 128,
+     .interval = 200,
+     .scale = GradientScale::Channel},  // APOLLO, arXiv:2412.05270
+    {.moments = 2,
+     .subspace = Subspace::Random,
+     .rank = 1,
+     .interval = 200,
+     .scale = GradientScale::Matrix},  // APOLLO-Mini, ibid.
 }};
 
 [[nodiscard]] constexpr const OptimizerTraits& traits_of(Optimizer optimizer) {
   return kOptimizerTraits[static_cast<std::size_t>(optimizer)];
+}
+
+/// GaLore, APOLLO: dimensions of the subspace of a rows × cols matrix.
+[[nodiscard]] constexpr double projection_rank(const Recipe& recipe, double rows, double cols) {
+  const auto asked = static_cast<double>(recipe.projection_rank > 0 ? recipe.projection_rank
+                                                                    : traits_of(recipe.optimizer).rank);
+  const double shorter = rows < cols ? rows : cols;
+  return asked < shorter ? asked : shorter;
+}
+/// Steps from one choice of a subspace to the next.
+[[nodiscard]] constexpr std::int64_t projection_interval(const Recipe& recipe) {
+  return recipe.projection_interval > 0 ? recipe.projection_interval : traits_of(recipe.optimizer).interval;
+}
+
+/// FLOPs of the singular value decomposition of a rows × cols matrix with both sets of vectors, by way of its
+/// QR decomposition (Golub, Van Loan, "Matrix Computations", 4th edition, figure 8.6.1: 6mn² + 20n³).
+[[nodiscard]] constexpr double svd_flops(double rows, double cols) {
+  const double shorter = rows < cols ? rows : cols, longer = rows < cols ? cols : rows;
+  return shorter * shorter * (6 * longer + 20 * shorter);
 }
 
 /// Muon: Newton-Schulz iterations per step (arXiv:2502.16982 section 2.1).

@@ -8,7 +8,19 @@
 
 namespace hexaplan::costmodel {
 
-enum class Optimizer : std::uint8_t { AdamW, AdamW8bit, Adafactor, Lion, Sgd, Muon, Lamb };
+enum class Optimizer : std::uint8_t {
+  AdamW,
+  AdamW8bit,
+  Adafactor,
+  Lion,
+  Sgd,
+  Muon,
+  Lamb,
+  Galore,      // AdamW in a subspace of every matrix's gradient
+  Galore8bit,  // … with moments in 8 bits
+  Apollo,      // gradients, each channel scaled as AdamW in a random subspace would
+  ApolloMini,  // … each matrix
+};
 
 enum class RecomputeMode : std::uint8_t {
   None,
@@ -149,6 +161,9 @@ struct Recipe {
   std::optional<DType> gradient_dtype;   // accumulation and reduction
   std::optional<DType> moment_dtype;     // of AdamW
   Optimizer optimizer = Optimizer::AdamW;
+  /// GaLore, APOLLO: dimensions of a matrix's subspace, and steps until it is chosen anew; 0: the optimizer's
+  /// usual ones (projection_rank, projection_interval).
+  std::int64_t projection_rank = 0, projection_interval = 0;
   bool optimizer_in_backward = false;  // step fused into backward, gradients freed at once
   Recompute recompute;
   AttentionKernel attention = AttentionKernel::Flash;

@@ -595,12 +595,68 @@ bool in_backward_has_one_microbatch(const Scenario& sc, Reason* why) {
 }
 
 /// deepspeedai/DeepSpeed@edaa722 deepspeed/runtime/zero/stage_1_and_2.py refuses "Muon with reduce scatter"
-/// beside an offloaded optimizer; nobody runs Newton-Schulz iterations on a host's cores.
+/// beside an offloaded optimizer; nobody runs Newton-Schulz iterations, or projects gradients, on a host's
+/// cores.
 bool matrices_stay_on_the_gpu(const Scenario& sc, Reason* why) {
-  if (!traits_of(sc.recipe.optimizer).orthogonalises || offloaded_update(sc.recipe) <= 0) return true;
-  return fails(why, [] {
-    return Reason{"Muon orthogonalises whole matrices on the GPU: its update is not offloaded",
+  const OptimizerTraits& traits = traits_of(sc.recipe.optimizer);
+  if (!traits.by_matrix() || offloaded_update(sc.recipe) <= 0) return true;
+  return fails(why, [&] {
+    return Reason{traits.orthogonalises
+                      ? "Muon orthogonalises whole matrices on the GPU: its update is not offloaded"
+                      : "gradients of whole matrices are projected on the GPU: the update is not offloaded",
                   "offload parameters or activations, or use AdamW"};
+  });
+}
+
+/// "Cannot use LoRA with GaLore, APOLLO or BAdam together" (hiyouga/LLaMA-Factory@ff6d4d1
+/// src/llamafactory/hparams/finetuning_args.py).
+bool subspaces_have_matrices(const Scenario& sc, Reason* why) {
+  const Recipe& r = sc.recipe;
+  const bool projects = traits_of(r.optimizer).projects();
+  if (!projects && r.projection_rank == 0 && r.projection_interval == 0) return true;
+  if (!projects) {
+    return fails(why, [] {
+      return Reason{
+          "the optimizer projects no gradients: there is no subspace whose rank or interval could be "
+          "said",
+          "use galore, galore-8bit, apollo or apollo-mini, or leave projection-rank and "
+          "projection-interval out"};
+    });
+  }
+  if (!sc.framework.abilities.low_rank) {
+    return fails(why, [&] {
+      return Reason{fmt::format("{} has no optimizer that projects gradients", sc.framework.name),
+                    "use framework hf-eager, ddp or hexaplan, or another optimizer"};
+    });
+  }
+  if (!trains_adapters(r)) return true;
+  return fails(why, [] {
+    return Reason{"gradients of whole matrices are projected, and adapters train none",
+                  "use fine-tune full, or another optimizer"};
+  });
+}
+
+/// Singular vectors, and norms of channels, of a part are not those of the matrix: "GaLore and APOLLO are
+/// incompatible with DeepSpeed yet", "Distributed training does not support layer-wise GaLore"
+/// (hiyouga/LLaMA-Factory@ff6d4d1 src/llamafactory/hparams/parser.py; huggingface/transformers@v5.24.0
+/// src/transformers/trainer_optimizer.py _setup_low_rank_optimizer).
+bool subspaces_are_of_whole_matrices(const Scenario& sc, Reason* why) {
+  if (!traits_of(sc.recipe.optimizer).projects()) return true;
+  const Layout& l = sc.layout;
+  const bool cut = l.sharding.stage >= 1 && l.shard_ranks() > 1;
+  if (cut || l.tp > 1 || l.expert_tensor() > 1) {
+    return fails(why, [&] {
+      return Reason{
+          fmt::format("gradients of whole matrices are projected, of which {} ranks have a part each",
+                      cut ? l.shard_ranks() : std::max(l.tp, l.expert_tensor())),
+          "use ddp with tp=1, or another optimizer"};
+    });
+  }
+  if (!sc.recipe.optimizer_in_backward || l.dp * l.cp == 1 || sc.framework.explicit_step) return true;
+  return fails(why, [&] {
+    return Reason{
+        fmt::format("layer-wise GaLore and APOLLO run on one GPU, not between {} replicas", l.dp * l.cp),
+        "use optimizer_in_backward false, or dp=1"};
   });
 }
 
@@ -720,6 +776,7 @@ constexpr std::array kRules{
     Rule{"gradients-have-a-type", RuleScope::Grid, nullptr, gradients_have_a_type},
     Rule{"moments-have-a-type", RuleScope::Grid, nullptr, moments_have_a_type},
     Rule{"adapters-find-layers", RuleScope::Grid, nullptr, adapters_find_layers},
+    Rule{"subspaces-have-matrices", RuleScope::Grid, nullptr, subspaces_have_matrices},
     Rule{"magnitudes-are-learned", RuleScope::Grid, nullptr, magnitudes_are_learned},
     Rule{"zero-sizes-can-be-said", RuleScope::Grid, nullptr, sizes_can_be_said},
     Rule{"varying-lengths-are-known", RuleScope::Grid, nullptr, varying_lengths_are_known},
@@ -746,7 +803,8 @@ constexpr std::array kRules{
     Rule{"capacity-is-filled", RuleScope::Sequence, nullptr, capacity_is_filled},
     Rule{"shard-group-divides", RuleScope::Shards, nullptr, shard_group_divides},
     Rule{"shards-can-be-factored", RuleScope::Shards, nullptr, shards_can_be_factored},
-    Rule{"muon-stays-on-the-gpu", RuleScope::Shards, nullptr, matrices_stay_on_the_gpu},
+    Rule{"matrices-stay-on-the-gpu", RuleScope::Shards, nullptr, matrices_stay_on_the_gpu},
+    Rule{"subspaces-are-of-whole-matrices", RuleScope::Shards, nullptr, subspaces_are_of_whole_matrices},
     Rule{"secondary-partition-divides", RuleScope::Shards, nullptr, secondary_partition_divides},
     Rule{"secondary-partition-has-a-place", RuleScope::Shards, nullptr, secondary_partition_has_a_place},
     Rule{"offload-needs-zero3", RuleScope::Shards, nullptr, offloaded_parameters_are_sharded},

@@ -193,7 +193,7 @@ class UnitOperations {
     if (tensor_ranks) sum("optimizer.factors", tensor_group, flat.factors.shared);
     if (flat.shards > 1) sum("optimizer.norms", shard_group(flat), flat.norms);
     if (tensor_ranks) sum("optimizer.norms", tensor_group, flat.norms);
-    if (flat.orthogonalised && flat.shards > 1)
+    if (flat.matrices > 0 && flat.shards > 1)
       add("optimizer.gather_matrices", Pass::Step, CollectiveKind::AllGather, shard_group(flat),
           flat.padded() * bytes_per_element(activation_dtype(sc_.recipe.precision)), units);
   }

@@ -43,8 +43,7 @@ void append_norms(const Scenario& sc, const StageParameters& p, std::vector<Oper
 
 /// Each sharded matrix is gathered and orthogonalised by one rank of its group, which keeps its part of the
 /// result (arXiv:2502.16982 section 3.2, Distributed Muon; in bf16).
-void append_newton_schulz(const Scenario& sc, const OrthogonalisedMatrices& m, std::vector<Operation>& out) {
-  if (m.flops <= 0) return;
+void append_newton_schulz(const Scenario& sc, const MultipliedMatrices& m, std::vector<Operation>& out) {
   // Hexaplan's executor gathers unit by unit, and every rank makes the whole: explicit_operations.cpp.
   const bool sharded = !sc.framework.explicit_step && shards_states(sc.layout);
   const double flops = sharded ? m.flops / sc.layout.shard_ranks() : m.flops;
@@ -69,6 +68,88 @@ void append_newton_schulz(const Scenario& sc, const OrthogonalisedMatrices& m, s
                  .group = Group::Shard,
                  .payload = Bytes{m.elements / m.count * bytes_per_element(DType::Bf16)},
                  .formula = "T7"});
+}
+
+// --- subspaces: GaLore, APOLLO ---
+
+/// Share of the rate of products in fp32 at which singular value decompositions run. Estimate: MAGMA's gesdd
+/// takes 4.33 s for 4,160 × 4,160 on a GTX Titan X of 6.6 TFLOP/s (pytorch/pytorch#1373: 0.43 TFLOP/s by
+/// svd_flops, 7 %); by a figure cited from memory (arXiv:2412.05270: ten minutes for all matrices of
+/// Llama-7B on A100) it is 4 %.
+constexpr double kSvdShare = 0.06;
+
+/// Bytes per element that kernels behind the projection read and write, operator by operator.
+struct ProjectedTraffic {
+  double step = 0;      // of the whole matrix, in the gradient's type, beside the parameter's own
+  double subspace = 0;  // of the gradient in the subspace, in the moments' type
+};
+/// In the subspace both moments are scaled and added to, and the step is made (jiaweizzhao/GaLore@2cc66f8
+/// galore_torch/adamw.py AdamW.step: mul_, add_, mul_, addcmul_, sqrt, add_, div); back in the matrix it is
+/// scaled and added. APOLLO reads both for their norms, multiplies gradients by the factors, reads the
+/// product for its length and divides by the limit (zhuhanqing/APOLLO@76b3472 apollo_torch/apollo.py
+/// AdamW.step).
+ProjectedTraffic projected_traffic(const OptimizerTraits& traits) {
+  if (traits.scales_gradients()) return {.step = 8, .subspace = 20};
+  return {.step = 3, .subspace = 18};
+}
+
+/// … of the matrices, per parameter of them.
+double subspace_traffic_bytes(const StateTypes& types, const Recipe& recipe, const MultipliedMatrices& m) {
+  const OptimizerTraits& traits = traits_of(recipe.optimizer);
+  const ProjectedTraffic moved = projected_traffic(traits);
+  const double gradient = bytes_per_element(types.gradient);
+  const double moment = traits.quantised ? bytes_per_element(DType::Int8) : bytes_per_element(types.moment);
+  const double own = types.master ? bytes_per_element(types.parameter) + 2 * bytes_per_element(DType::Fp32)
+                                  : 2 * bytes_per_element(types.parameter);
+  return moved.step * gradient + own + moved.subspace * moment * m.moment / m.elements;
+}
+
+/// Singular vectors of every gradient, or random numbers, once in so many steps: their mean over steps.
+void append_subspace_choice(const Scenario& sc, const StateTypes& types, const MultipliedMatrices& m,
+                            std::vector<Operation>& out) {
+  const auto interval = static_cast<double>(projection_interval(sc.recipe));
+  if (traits_of(sc.recipe.optimizer).subspace == Subspace::Random) {
+    out.push_back({.name = "optimizer.random_subspace",
+                   .kind = OpKind::MemoryBound,
+                   .pass = Pass::Step,
+                   .bytes = Bytes{m.projection * bytes_per_element(types.gradient) / interval},
+                   .update = true,
+                   .formula = "T16"});
+    return;
+  }
+  const std::int64_t side = std::max<std::int64_t>(1, std::llround(m.shorter_by_flops / m.flops));
+  const GemmShape product{.m = side, .n = side, .k = side};
+  out.push_back({.name = "optimizer.svd",
+                 .kind = OpKind::Gemm,
+                 .pass = Pass::Step,
+                 .precision = Precision::Fp32,
+                 .gemm = product,
+                 .count = m.svd_flops / product.flops().value() / kSvdShare / interval,
+                 .formula = "T16"});
+}
+
+/// Gradients are projected in every step, and GaLore's steps are projected back.
+void append_projections(const Scenario& sc, const MultipliedMatrices& m, std::vector<Operation>& out) {
+  const StateTypes types = state_types(sc);
+  const auto side = [&](double weighted) {
+    return std::max<std::int64_t>(1, std::llround(weighted / m.flops));
+  };
+  const std::int64_t shorter = side(m.shorter_by_flops), longer = side(m.longer_by_flops),
+                     rank = side(m.rank_by_flops);
+  const auto product = [&](std::string_view name, const GemmShape& shape) {
+    out.push_back({.name = name,
+                   .kind = OpKind::Gemm,
+                   .pass = Pass::Step,
+                   .precision = types.gradient == DType::Fp32 ? Precision::Fp32 : Precision::Bf16,
+                   .gemm = shape,
+                   .flops = Flops{m.flops},
+                   .count = m.flops / shape.flops().value(),
+                   .formula = "T16"});
+  };
+  product("optimizer.project", {.m = longer, .n = rank, .k = shorter});
+  if (!traits_of(sc.recipe.optimizer).scales_gradients())
+    product("optimizer.project_back", {.m = longer, .n = shorter, .k = rank});
+  append_subspace_choice(sc, types, m, out);
 }
 
 /// Of AdamW whose moments have the framework's type.
@@ -101,17 +182,33 @@ double update_traffic_ratio(const Scenario& sc, Optimizer optimizer) {
          traffic(types, traits_of(Optimizer::AdamW));
 }
 
+namespace {
+
+/// Bytes that a rank's parameters move, over those of AdamW: of the matrices that the optimizer takes one by
+/// one, and of everything else.
+double mean_traffic_ratio(const Scenario& sc, const StageParameters& parameters) {
+  const OptimizerTraits& traits = traits_of(sc.recipe.optimizer);
+  const double all = parameters.trained.all();
+  if (!traits.by_matrix() || all <= 0) return update_traffic_ratio(sc, sc.recipe.optimizer);
+  const MultipliedMatrices& m = parameters.matrices;
+  const double others = update_traffic_ratio(sc, traits.beside);
+  if (m.elements <= 0) return others;
+  const StateTypes types = state_types(sc);
+  const double own = traits.projects() ? subspace_traffic_bytes(types, sc.recipe, m) /
+                                             traffic(types, traits_of(Optimizer::AdamW))
+                                       : update_traffic_ratio(sc, sc.recipe.optimizer);
+  return others + m.elements / all * (own - others);
+}
+
+}  // namespace
+
 void append_update(const Scenario& sc, const StageParameters& parameters, std::vector<Operation>& out) {
   const DenseAndExpert& p = parameters.trained;
   const double on_device = 1 - offloaded_update(sc.recipe);
   const double local = updated_elements(sc, p) * on_device;
-  // Muon's states are those of its matrices alone.
-  const double own = traits_of(sc.recipe.optimizer).orthogonalises && p.all() > 0
-                         ? parameters.matrices.elements / p.all()
-                         : 1;
-  const double ratio = 1 + own * (update_traffic_ratio(sc, sc.recipe.optimizer) - 1);
   const double whole = sc.layout.sharding.stage >= 3 ? 0 : p.all();
-  const double bytes = local * passes_bytes(sc) * ratio + whole * sc.framework.whole_gradient_passes_bytes;
+  const double bytes = local * passes_bytes(sc) * mean_traffic_ratio(sc, parameters) +
+                       whole * sc.framework.whole_gradient_passes_bytes;
   if (bytes <= 0) return;
   out.push_back({.name = "optimizer.update",
                  .kind = OpKind::MemoryBound,
@@ -120,7 +217,10 @@ void append_update(const Scenario& sc, const StageParameters& parameters, std::v
                  .update = true,
                  .formula = "T7"});
   append_norms(sc, parameters, out);
-  append_newton_schulz(sc, parameters.matrices * on_device, out);
+  const MultipliedMatrices matrices = parameters.matrices * on_device;
+  if (matrices.flops <= 0) return;
+  if (traits_of(sc.recipe.optimizer).projects()) return append_projections(sc, matrices, out);
+  append_newton_schulz(sc, matrices, out);
 }
 
 }  // namespace hexaplan::costmodel

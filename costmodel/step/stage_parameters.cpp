@@ -25,14 +25,22 @@ double filled_buckets(const std::vector<double>& elements, double bucket) {
 }
 
 /// `tensor` as this rank holds it.
-OrthogonalisedMatrices matrices_of(const Scenario& sc, const ParameterTensor& tensor, double elements) {
+MultipliedMatrices matrices_of(const Scenario& sc, const ParameterTensor& tensor, double elements) {
   const LocalMatrices m = local_matrices(sc.layout, tensor, elements);
-  const double flops = m.count * newton_schulz_flops(m.rows, m.cols);
+  const bool projects = traits_of(sc.recipe.optimizer).projects();
+  const double rank = projects ? projection_rank(sc.recipe, m.rows, m.cols) : 0;
+  const double flops =
+      m.count * (projects ? 2 * m.rows * m.cols * rank : newton_schulz_flops(m.rows, m.cols));
+  const double shorter = std::min(m.rows, m.cols), longer = std::max(m.rows, m.cols);
   return {.elements = elements,
           .count = m.count,
           .flops = flops,
-          .shorter_by_flops = flops * std::min(m.rows, m.cols),
-          .longer_by_flops = flops * std::max(m.rows, m.cols)};
+          .shorter_by_flops = flops * shorter,
+          .longer_by_flops = flops * longer,
+          .rank_by_flops = flops * rank,
+          .projection = m.count * rank * shorter,
+          .moment = m.count * rank * longer,
+          .svd_flops = m.count * svd_flops(m.rows, m.cols)};
 }
 
 StageParameters count(const Scenario& sc, const std::vector<ParameterTensor>& tensors, bool in_layer) {
@@ -62,7 +70,7 @@ StageParameters count(const Scenario& sc, const std::vector<ParameterTensor>& te
     (expert ? sum.trained.expert : sum.trained.dense) += trained;
     sum.tensors += 1;
     sizes.push_back(trained);
-    if (is_orthogonalised(sc.recipe, tensor, in_layer)) sum.matrices += matrices_of(sc, tensor, trained);
+    if (is_updated_by_matrix(sc, tensor, in_layer)) sum.matrices += matrices_of(sc, tensor, trained);
   }
   const FrameworkProfile& f = sc.framework;
   const double bucket = shard_sizes(sc).reduce_bucket + f.gradient_bucket_per_rank * sc.layout.dp;
@@ -86,18 +94,29 @@ double of_shard(const Layout& layout, const DenseAndExpert& quantity) {
   return quantity.dense / layout.shard_ranks() + quantity.expert / std::max(1, layout.expert_data());
 }
 
-OrthogonalisedMatrices& OrthogonalisedMatrices::operator+=(const OrthogonalisedMatrices& other) {
+MultipliedMatrices& MultipliedMatrices::operator+=(const MultipliedMatrices& other) {
   elements += other.elements;
   count += other.count;
   flops += other.flops;
   shorter_by_flops += other.shorter_by_flops;
   longer_by_flops += other.longer_by_flops;
+  rank_by_flops += other.rank_by_flops;
+  projection += other.projection;
+  moment += other.moment;
+  svd_flops += other.svd_flops;
   return *this;
 }
 
-OrthogonalisedMatrices operator*(OrthogonalisedMatrices m, double factor) {
-  return {m.elements * factor, m.count * factor, m.flops * factor, m.shorter_by_flops * factor,
-          m.longer_by_flops * factor};
+MultipliedMatrices operator*(MultipliedMatrices m, double factor) {
+  return {.elements = m.elements * factor,
+          .count = m.count * factor,
+          .flops = m.flops * factor,
+          .shorter_by_flops = m.shorter_by_flops * factor,
+          .longer_by_flops = m.longer_by_flops * factor,
+          .rank_by_flops = m.rank_by_flops * factor,
+          .projection = m.projection * factor,
+          .moment = m.moment * factor,
+          .svd_flops = m.svd_flops * factor};
 }
 
 StageParameters& StageParameters::operator+=(const StageParameters& other) {

@@ -19,13 +19,17 @@ struct DenseAndExpert {
 /// What each rank has of it where ZeRO cuts it over the shard group, experts' parts over theirs.
 [[nodiscard]] double of_shard(const Layout& layout, const DenseAndExpert& quantity);
 
-/// What Muon's Newton-Schulz iterations multiply: the matrices of the layers, each as this rank holds it.
-struct OrthogonalisedMatrices {
+/// What Muon's Newton-Schulz iterations, and the projections of GaLore and APOLLO, multiply: the matrices of
+/// the layers, each as this rank holds it.
+struct MultipliedMatrices {
   double elements = 0, count = 0;
-  double flops = 0;                                  // of all of them, once
+  double flops = 0;                                  // of all of them: orthogonalised, or projected once
   double shorter_by_flops = 0, longer_by_flops = 0;  // their sides, weighted by FLOPs
-  OrthogonalisedMatrices& operator+=(const OrthogonalisedMatrices& other);
-  friend OrthogonalisedMatrices operator*(OrthogonalisedMatrices matrices, double factor);
+  double rank_by_flops = 0;                          // of subspaces
+  double projection = 0, moment = 0;                 // elements of subspaces, and of gradients in them
+  double svd_flops = 0;                              // of all of them, once
+  MultipliedMatrices& operator+=(const MultipliedMatrices& other);
+  friend MultipliedMatrices operator*(MultipliedMatrices matrices, double factor);
 };
 
 /// Parameters on one rank before ZeRO.
@@ -37,7 +41,7 @@ struct StageParameters {
   double tensors = 0;         // how many trained parameters that is to the framework
   double modules = 0;         // … that are gathered, one by one where modules gather their own
   double buckets = 0;  // that their gradients fill, one data-parallel collective each  [docs/formulas.md#C8]
-  OrthogonalisedMatrices matrices;  // nothing unless the optimizer is Muon
+  MultipliedMatrices matrices;  // is_updated_by_matrix
   StageParameters& operator+=(const StageParameters& other);
   friend StageParameters operator*(StageParameters parameters, double factor);
 };

@@ -136,6 +136,7 @@ void read_abilities(const ValueReader& value, FrameworkAbilities& a) {
   read_names(reader, "recompute", kModeNames, a.recompute);
   read_module_sets(reader, "recompute_modules", a.recompute_modules);
   read_ability(reader, "dora", a.dora);
+  read_ability(reader, "low_rank", a.low_rank);
   read_ability(reader, "factored_shards", a.factored_shards);
   read_ability(reader, "zero_sizes", a.zero_sizes);
   read_names(reader, "schedules", kScheduleNames, a.schedules);
@@ -160,6 +161,7 @@ JsonValue to_json(const FrameworkAbilities& a) {
       {"recompute", names_of_bits(a.recompute, kModeNames)},
       {"recompute_modules", names_of_sets(a.recompute_modules)},
       {"dora", a.dora},
+      {"low_rank", a.low_rank},
       {"factored_shards", a.factored_shards},
       {"zero_sizes", a.zero_sizes},
       {"schedules", names_of_bits(a.schedules, costmodel::kScheduleKinds, kScheduleNames)},

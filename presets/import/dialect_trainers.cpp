@@ -75,7 +75,6 @@ constexpr WordlessSetting kTrlWordless[] = {
     {"fsdp_config.min_num_params", "units by size: one per layer is planned"},
     {"ddp_bucket_cap_mb", "sizes of buckets: the profile's are planned"},
     {"torch_empty_cache_steps", "the cache emptied between steps"},
-    {"optim_target_modules", "the layers of a low-rank optimizer"},
     {"parallelism_config.*", "degrees that accelerate cuts the model by"},
     {"freeze*", "parts that are not trained"},
 };
@@ -92,7 +91,6 @@ constexpr std::string_view kTrlIgnored[] = {
     "weight_decay",
     "adam_*",
     "max_grad_norm",
-    "optim_args",
     "label_smoothing_factor",
     "log*",
     "report_to",
@@ -249,6 +247,9 @@ void read_plugins(V v, R r) {
 }
 
 constexpr ForeignSetting kAxolotlMore[] = {
+    {"optim_args.rank", [](V v, R r) { r.trainer.subspaces.rank = v.integer(kLengths); }},
+    {"optim_args.update_proj_gap", [](V v, R r) { r.trainer.subspaces.interval = v.integer(kLengths); }},
+    {"optim_args.scale_type", [](V v, R r) { r.trainer.subspaces.by_matrix = v.text() == "tensor"; }},
     {"max_packed_sequence_len", read_length},
     {"load_in_8bit", read_flag<&TrainerReading::eight_bits>},
     {"flash_attention",
@@ -307,6 +308,7 @@ constexpr WordlessSetting kAxolotlWordless[] = {
     {"embeddings_skip_upcast", "the type of the embeddings"},
 };
 constexpr std::string_view kAxolotlIgnored[] = {
+    "optim_args.*",
     "accelerator_config*",
     "model_type",
     "tokenizer*",
@@ -381,7 +383,20 @@ constexpr std::string_view kAxolotlIgnored[] = {
 
 // --- LLaMA-Factory: v0.9.5 src/llamafactory/hparams ---
 
+template <const char* const& usual>
+void read_usual_word(V v, R r) {
+  if (v.text() != usual) r.notes.push_back(v.pointer() + " " + v.text() + ": planned as " + usual);
+}
+constexpr const char* kEveryLayer = "all";
+constexpr const char* kShorterSide = "std";
+constexpr const char* kAtRandom = "random";
+
 constexpr ForeignSetting kLlamaFactoryMore[] = {
+    {"galore_target", read_usual_word<kEveryLayer>},
+    {"galore_proj_type", read_usual_word<kShorterSide>},
+    {"apollo_target", read_usual_word<kEveryLayer>},
+    {"apollo_proj_type", read_usual_word<kShorterSide>},
+    {"apollo_proj", read_usual_word<kAtRandom>},
     {"gradient_checkpointing", read_flag<&TrainerReading::checkpoints>},
     {"quantization_method", nullptr},
     {"fsdp_config.transformer_layer_cls_to_wrap", nullptr},
@@ -396,10 +411,6 @@ constexpr ForeignSetting kLlamaFactoryMore[] = {
 constexpr WordlessSetting kLlamaFactoryWordless[] = {
     {"additional_target", "modules that are trained in full beside the adapters"},
     {"use_unsloth*", "Unsloth's kernels"},
-    {"use_galore", "GaLore"},
-    {"galore_*", "GaLore"},
-    {"use_apollo", "Apollo"},
-    {"apollo_*", "Apollo"},
     {"use_badam", "BAdam"},
     {"badam_*", "BAdam"},
     {"use_muon", "Muon on the matrices: say --optimizer muon"},
@@ -422,6 +433,8 @@ constexpr std::string_view kLlamaFactoryIgnored[] = {
     "predict_*",
     "num_train_epochs",
     "learning_rate",
+    "galore_scale",
+    "apollo_scale_front",
     "lr_*",
     "warmup*",
     "weight_decay",

@@ -27,6 +27,10 @@ inline constexpr Named<costmodel::Optimizer> kOptimizerNames[] = {
     {"sgd", costmodel::Optimizer::Sgd},
     {"muon", costmodel::Optimizer::Muon},
     {"lamb", costmodel::Optimizer::Lamb},
+    {"galore", costmodel::Optimizer::Galore},
+    {"galore-8bit", costmodel::Optimizer::Galore8bit},
+    {"apollo", costmodel::Optimizer::Apollo},
+    {"apollo-mini", costmodel::Optimizer::ApolloMini},
     {"adam", costmodel::Optimizer::AdamW},
 };
 inline constexpr Named<costmodel::AttentionKernel> kAttentionNames[] = {

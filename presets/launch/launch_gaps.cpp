@@ -617,7 +617,11 @@ constexpr Gap kGaps[] = {
      "the optimizer has no name there"},
     {kAxolotl, [](S s) { return !leaves_optimizer_to_deepspeed(s) && unsaid(s, "optimizer"); },
      "the optimizer has no name in Axolotl"},
-    {kTrainers, [](S s) { return s.recipe.optimizer_in_backward; }, "the optimizer step inside backward"},
+    {kTrainers,
+     [](S s) {
+       return s.recipe.optimizer_in_backward && !costmodel::traits_of(s.recipe.optimizer).projects();
+     },
+     "the optimizer step inside backward"},
     {kTrainers,
      [](S s) {
        return s.recipe.recompute.mode != RecomputeMode::None &&

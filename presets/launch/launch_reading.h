@@ -10,6 +10,14 @@
 
 namespace hexaplan::presets {
 
+/// GaLore and APOLLO in files of trainers. Unset: the trainer's default.
+struct SubspaceReading {
+  bool galore = false, apollo = false;  // LLaMA-Factory's switches, which have defaults of their own
+  bool by_matrix = false;               // APOLLO scales whole matrices
+  bool layerwise = false;
+  std::optional<std::int64_t> rank, interval;
+};
+
 /// What trainers above Hugging Face's Trainer say in parts.
 struct TrainerReading {
   bool trl = false;  // a setting of TRL's own, not of the Trainer it stands on
@@ -29,6 +37,7 @@ struct TrainerReading {
   bool accelerate_fsdp = false;           // accelerate's own configuration says that FSDP shards
   std::optional<bool> cut_cross_entropy;  // the plugin does it unless it is told otherwise
   bool reshard = true;
+  SubspaceReading subspaces;
   bool reduces_every_micro_batch = false;  // otherwise accelerate's no_sync: FSDP reduces in the last one
 };
 

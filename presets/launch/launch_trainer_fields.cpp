@@ -6,6 +6,8 @@
 
 #include "costmodel/memory/saved_rule.h"
 #include "costmodel/parameters/adapters.h"
+#include "costmodel/spec/optimizer_traits.h"
+#include "costmodel/units/parse_units.h"
 #include "presets/launch/launch_fields.h"
 #include "presets/launch/launch_readers.h"
 #include "presets/launch/launch_reading.h"
@@ -104,23 +106,99 @@ JsonValue weights_type(S s) {
 
 // --- memory against time ---
 
-constexpr FrameworkWord<Optimizer> kTrainerOptimizers[] = {{Optimizer::AdamW, "adamw_torch_fused"},
-                                                           {Optimizer::AdamW, "adamw_torch"},
-                                                           {Optimizer::AdamW, "adamw_hf"},
-                                                           {Optimizer::AdamW, "paged_adamw_32bit"},
-                                                           {Optimizer::AdamW8bit, "adamw_8bit"},
-                                                           {Optimizer::AdamW8bit, "adamw_bnb_8bit"},
-                                                           {Optimizer::AdamW8bit, "adamw_torch_8bit"},
-                                                           {Optimizer::AdamW8bit, "paged_adamw_8bit"},
-                                                           {Optimizer::AdamW8bit, "ao_adamw_8bit"},
-                                                           {Optimizer::Adafactor, "adafactor"},
-                                                           {Optimizer::Lion, "lion_32bit"},
-                                                           {Optimizer::Lion, "paged_lion_32bit"},
-                                                           {Optimizer::Sgd, "sgd"}};
+constexpr FrameworkWord<Optimizer> kTrainerOptimizers[] = {
+    {Optimizer::AdamW, "adamw_torch_fused"},
+    {Optimizer::AdamW, "adamw_torch"},
+    {Optimizer::AdamW, "adamw_hf"},
+    {Optimizer::AdamW, "paged_adamw_32bit"},
+    {Optimizer::AdamW8bit, "adamw_8bit"},
+    {Optimizer::AdamW8bit, "adamw_bnb_8bit"},
+    {Optimizer::AdamW8bit, "adamw_torch_8bit"},
+    {Optimizer::AdamW8bit, "paged_adamw_8bit"},
+    {Optimizer::AdamW8bit, "ao_adamw_8bit"},
+    {Optimizer::Adafactor, "adafactor"},
+    {Optimizer::Lion, "lion_32bit"},
+    {Optimizer::Lion, "paged_lion_32bit"},
+    {Optimizer::Sgd, "sgd"},
+    {Optimizer::Galore, "galore_adamw"},
+    {Optimizer::Galore, "galore_adamw_layerwise"},
+    {Optimizer::Galore8bit, "galore_adamw_8bit"},
+    {Optimizer::Galore8bit, "galore_adamw_8bit_layerwise"},
+    {Optimizer::Apollo, "apollo_adamw"},
+    {Optimizer::Apollo, "apollo_adamw_layerwise"},
+    {Optimizer::ApolloMini, "apollo_adamw"}};
+constexpr std::string_view kLayerwise = "_layerwise";
+
+bool projects(S s) {
+  return costmodel::traits_of(s.recipe.optimizer).projects();
+}
+bool projects_layerwise(S s) {
+  return projects(s) && s.recipe.optimizer_in_backward;
+}
+bool has_apollo(S s) {
+  return projects(s) && costmodel::traits_of(s.recipe.optimizer).scales_gradients();
+}
+bool has_galore(S s) {
+  return projects(s) && !has_apollo(s);
+}
+bool has_apollo_mini(S s) {
+  return s.recipe.optimizer == Optimizer::ApolloMini;
+}
+std::int64_t asked_rank(S s) {
+  return s.recipe.projection_rank > 0 ? s.recipe.projection_rank
+                                      : costmodel::traits_of(s.recipe.optimizer).rank;
+}
+std::int64_t asked_interval(S s) {
+  return costmodel::projection_interval(s.recipe);
+}
+/// zhuhanqing/APOLLO@76b3472 README.md; of APOLLO and GaLore the trainers have defaults.
+constexpr int kMiniScale = 128;
+
 JsonValue optimizer(S s) {
   // bitsandbytes' blocks do not fit the shards of FSDP.
   if (s.recipe.optimizer == Optimizer::AdamW8bit && shards_by_fsdp(s)) return "adamw_torch_8bit";
-  return word_of(kTrainerOptimizers, s.recipe.optimizer);
+  const JsonValue word = word_of(kTrainerOptimizers, s.recipe.optimizer);
+  return projects_layerwise(s) ? JsonValue{*word.get_if<std::string>() + std::string{kLayerwise}} : word;
+}
+/// LLaMA-Factory makes them of the optimizer's name and a switch (src/llamafactory/train/trainer_utils.py
+/// _create_galore_optimizer, _create_apollo_optimizer).
+JsonValue llamafactory_optimizer(S s) {
+  if (!projects(s)) return optimizer(s);
+  return s.recipe.optimizer == Optimizer::Galore8bit ? "adamw_8bit" : "adamw_torch";
+}
+/// optim_args of GaLore and APOLLO: huggingface/transformers@v5.24.0
+/// src/transformers/trainer_optimizer.py.
+JsonValue subspace_args(S s) {
+  if (!projects(s)) return {};
+  std::string text =
+      "rank=" + std::to_string(asked_rank(s)) + ",update_proj_gap=" + std::to_string(asked_interval(s));
+  if (has_apollo_mini(s)) text += ",scale_type=tensor,scale=" + std::to_string(kMiniScale);
+  return text;
+}
+/// Linear layers of numbered blocks: all but the output layer.
+constexpr const char* kBlocksOfLayers = R"(.*\.\d+\..*)";
+
+void read_subspace_args(V v, R r) {
+  std::string text = v.text();
+  std::erase(text, ' ');
+  SubspaceReading& to = r.trainer.subspaces;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string part = text.substr(begin, end - begin);
+    const std::size_t equals = std::min(part.find('='), part.size());
+    const std::string name = part.substr(0, equals), value = part.substr(std::min(equals + 1, part.size()));
+    if (name == "rank") to.rank = costmodel::parse_count(value);
+    if (name == "update_proj_gap") to.interval = costmodel::parse_count(value);
+    if (name == "scale_type") to.by_matrix = value == "tensor";
+    begin = end + 1;
+  }
+}
+void read_subspace_targets(V v, R r) {
+  const auto* text = v.json().get_if<std::string>();
+  if (v.json() == JsonValue{kBlocksOfLayers} || v.json() == JsonValue{JsonArray{kBlocksOfLayers}}) return;
+  const bool all = text != nullptr && (*text == "all-linear" || *text == "all_linear");
+  r.notes.emplace_back(all ? "all-linear projects the output layer as well, which is planned as not projected"
+                           : "optim_target_modules: all matrices of the layers are planned as projected");
 }
 JsonValue axolotl_optimizer(S s) {
   const bool has_muon = !by_deepspeed(s) && s.framework.name != "fsdp1";
@@ -132,6 +210,7 @@ void read_optimizer(V v, R r) {
     return;
   }
   r.plan.recipe.optimizer = meaning_of(kTrainerOptimizers, v);
+  if (v.text().ends_with(kLayerwise)) r.trainer.subspaces.layerwise = true;
   // huggingface/transformers@v5.24.0 src/transformers/trainer_optimizer.py, _get_sgd.
   if (r.plan.recipe.optimizer == Optimizer::Sgd)
     r.notes.emplace_back(
@@ -311,7 +390,36 @@ constexpr LaunchField kTrainerSettings[] = {
     {[](S s) { return when(offloads(s, costmodel::kOffloadActivations) && checkpoints(s)); },
      trainers(kNone, "activation_offloading", kNone), read_activation_offload},
     {[](S s) { return leaves_optimizer_to_deepspeed(s) ? JsonValue{} : optimizer(s); },
-     trainers("optim", kNone, "optim"), read_optimizer},
+     trainers("optim", kNone, kNone), read_optimizer},
+    {[](S s) { return leaves_optimizer_to_deepspeed(s) ? JsonValue{} : llamafactory_optimizer(s); },
+     trainers(kNone, kNone, "optim"), read_optimizer},
+    {subspace_args, trainers("optim_args", "optim_args", kNone), read_subspace_args},
+    {[](S s) { return projects(s) ? JsonValue{JsonArray{kBlocksOfLayers}} : JsonValue{}; },
+     trainers("optim_target_modules", "optim_target_modules", kNone), read_subspace_targets},
+    {[](S s) { return when(has_galore(s)); }, trainers(kNone, kNone, "use_galore"),
+     [](V v, R r) { r.trainer.subspaces.galore = v.boolean(); }},
+    {[](S s) { return only_if(has_galore(s), asked_rank(s)); }, trainers(kNone, kNone, "galore_rank"),
+     [](V v, R r) { r.trainer.subspaces.rank = v.integer(kBatches); }},
+    {[](S s) { return only_if(has_galore(s), asked_interval(s)); },
+     trainers(kNone, kNone, "galore_update_interval"),
+     [](V v, R r) { r.trainer.subspaces.interval = v.integer(kBatches); }},
+    {[](S s) { return when(has_galore(s) && projects_layerwise(s)); },
+     trainers(kNone, kNone, "galore_layerwise"),
+     [](V v, R r) { r.trainer.subspaces.layerwise = v.boolean(); }},
+    {[](S s) { return when(has_apollo(s)); }, trainers(kNone, kNone, "use_apollo"),
+     [](V v, R r) { r.trainer.subspaces.apollo = v.boolean(); }},
+    {[](S s) { return only_if(has_apollo(s), asked_rank(s)); }, trainers(kNone, kNone, "apollo_rank"),
+     [](V v, R r) { r.trainer.subspaces.rank = v.integer(kBatches); }},
+    {[](S s) { return only_if(has_apollo(s), asked_interval(s)); },
+     trainers(kNone, kNone, "apollo_update_interval"),
+     [](V v, R r) { r.trainer.subspaces.interval = v.integer(kBatches); }},
+    {[](S s) { return only_if(has_apollo_mini(s), "tensor"); }, trainers(kNone, kNone, "apollo_scale_type"),
+     [](V v, R r) { r.trainer.subspaces.by_matrix = v.text() == "tensor"; }},
+    {[](S s) { return only_if(has_apollo_mini(s), kMiniScale); }, trainers(kNone, kNone, "apollo_scale"),
+     [](V, R) {}},
+    {[](S s) { return when(has_apollo(s) && projects_layerwise(s)); },
+     trainers(kNone, kNone, "apollo_layerwise"),
+     [](V v, R r) { r.trainer.subspaces.layerwise = v.boolean(); }},
     {[](S s) { return leaves_optimizer_to_deepspeed(s) ? JsonValue{} : axolotl_optimizer(s); },
      trainers(kNone, "optimizer", kNone), read_optimizer},
     {[](S s) { return word_of(kAttentions, named_kernel(s)); },

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/spec/shard_sizes.h"
 #include "costmodel/step/execution.h"
 #include "presets/frameworks/framework_preset.h"
@@ -145,6 +146,27 @@ void settle_profile(R r) {
   }
 }
 
+/// Defaults: hiyouga/LLaMA-Factory@ff6d4d1 src/llamafactory/hparams/finetuning_args.py;
+/// huggingface/transformers@v5.24.0 src/transformers/trainer_optimizer.py.
+void settle_subspaces(R r) {
+  using costmodel::Optimizer;
+  constexpr std::int64_t kTrainerRank = 128, kFactoryRank = 16, kInterval = 200;
+  const SubspaceReading& said = r.trainer.subspaces;
+  costmodel::Recipe& recipe = r.plan.recipe;
+  Optimizer& optimizer = recipe.optimizer;
+  if (said.galore) optimizer = optimizer == Optimizer::AdamW8bit ? Optimizer::Galore8bit : Optimizer::Galore;
+  if (said.apollo) optimizer = Optimizer::Apollo;
+  if (optimizer == Optimizer::Apollo && said.by_matrix) optimizer = Optimizer::ApolloMini;
+  const costmodel::OptimizerTraits& usual = costmodel::traits_of(optimizer);
+  if (!usual.projects()) return;
+  const bool factory = said.galore || said.apollo;
+  const std::int64_t rank = said.rank.value_or(factory ? kFactoryRank : kTrainerRank);
+  const std::int64_t interval = said.interval.value_or(kInterval);
+  if (rank != usual.rank) recipe.projection_rank = rank;
+  if (interval != usual.interval) recipe.projection_interval = interval;
+  recipe.optimizer_in_backward = said.layerwise;
+}
+
 void settle_trainer(R r) {
   costmodel::Recipe& recipe = r.plan.recipe;
   TrainerReading& t = r.trainer;
@@ -158,6 +180,7 @@ void settle_trainer(R r) {
   settle_profile(r);
   if (recipe.gradient_dtype) take_gradient_type(r, *recipe.gradient_dtype);
   settle_adapters(r);
+  settle_subspaces(r);
 }
 
 /// Weights that are trained in 16 bits: a plain trainer's, and those of FSDP2 unless it computes in mixed

@@ -6,6 +6,7 @@
 
 #include "costmodel/memory/memory_kinds.h"
 #include "costmodel/program/not_modelled.h"
+#include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/step/step_counts.h"
 #include "costmodel/step/time_causes.h"
 #include "costmodel/step/training_cost.h"
@@ -52,6 +53,14 @@ void half(costmodel::Recipe& r) {
 void one_micro_batch(costmodel::Recipe& r) {
   r.sequence = 4096, r.global_batch = 8;
 }
+void projected(costmodel::Recipe& r) {
+  one_micro_batch(r);
+  r.optimizer = costmodel::Optimizer::Galore;
+}
+void projected_at_random(costmodel::Recipe& r) {
+  one_micro_batch(r);
+  r.optimizer = costmodel::Optimizer::Apollo;
+}
 void recomputed_once(costmodel::Recipe& r) {
   one_micro_batch(r);
   r.recompute.mode = costmodel::RecomputeMode::Full;
@@ -91,6 +100,8 @@ constexpr Stage kBlackwell{"llama-3.1-8b", "8xB200", "megatron", "", plain};
 constexpr Stage kLimited{"mixtral-8x7b", "8x8xH100+ib400", "megatron", "ep8", limited};
 constexpr Stage kAdapters{"llama-3.1-8b", "8xH100", "fsdp2", "", lora};
 constexpr Stage kTrainer{"llama-3.1-8b", "8xH200", "hf-eager", "", one_micro_batch};
+constexpr Stage kProjected{"llama-3.1-8b", "8xH200", "hf-eager", "", projected};
+constexpr Stage kProjectedAtRandom{"llama-3.1-8b", "8xH200", "hf-eager", "", projected_at_random};
 constexpr Stage kQuantised{"llama-3.1-8b", "8xH100", "fsdp2", "", qlora};
 constexpr Stage kOffloaded{"llama-3.1-8b", "16x8xH100+ib400", "deepspeed", "zero3", offloaded};
 constexpr Stage kOffloadedActivations{"llama-3.1-8b", "16x8xH100+ib400", "deepspeed", "zero3",
@@ -112,6 +123,15 @@ std::vector<std::string> names_but(const Named<E> (&table)[N], std::string_view 
   return words;
 }
 
+/// Those that project gradients, or the others.
+std::vector<std::string> names_of_optimizers(bool project) {
+  std::vector<std::string> words;
+  for (const auto& row : kOptimizerNames) {
+    if (costmodel::traits_of(row.value).projects() == project) words.emplace_back(row.name);
+  }
+  return words;
+}
+
 const RecipeTurn kRecipeTurns[] = {
     {"sequence", kDense, {"2048", "8k"}},
     {"micro_batch", kDense, {"2"}},
@@ -126,7 +146,11 @@ const RecipeTurn kRecipeTurns[] = {
     {"gradient_dtype", kHalf, {"fp16"}, "fp32"},
     {"gradient_dtype", kDense, {"fp32"}, "bf16"},
     {"moment_dtype", kDense, names(kStateDTypeNames), "fp32"},
-    {"optimizer", kDense, names(kOptimizerNames)},
+    {"optimizer", kDense, names_of_optimizers(false)},
+    {"optimizer", kTrainer, names_of_optimizers(true)},
+    {"projection_rank", kProjected, {"32", "512"}},
+    {"projection_interval", kProjected, {"50"}},
+    {"projection_interval", kProjectedAtRandom, {"50"}},
     {"optimizer_in_backward", kOneMicroBatch, {"true", "false"}},
     {"recompute", kDense, {"layers=2"}},
     {"recompute", kDense, names(kRecomputeNames)},

@@ -1219,6 +1219,26 @@
         <source>flash: scores are never stored, by the framework&apos;s library; flash-attention-2: by that one; fused-softmax and unfused keep them for the backward pass.</source>
         <translation>flash: Scores werden nie gespeichert, mit der Bibliothek des Frameworks; flash-attention-2: mit dieser; fused-softmax und unfused behalten sie für den Rückwärtslauf.</translation>
     </message>
+    <message>
+        <source>Projection rank</source>
+        <translation>Rang der Projektion</translation>
+    </message>
+    <message>
+        <source>GaLore, APOLLO: dimensions of the subspace in which moments of a matrix are kept; 128, of apollo-mini 1, if not said.</source>
+        <translation>GaLore, APOLLO: Dimensionen des Unterraums, in dem die Momente einer Matrix gehalten werden; ohne Angabe 128, bei apollo-mini 1.</translation>
+    </message>
+    <message>
+        <source>Projection interval</source>
+        <translation>Abstand der Projektionen</translation>
+    </message>
+    <message>
+        <source>steps</source>
+        <translation>Schritte</translation>
+    </message>
+    <message>
+        <source>GaLore, APOLLO: steps after which subspaces are chosen anew; 200 if not said. Times are means over them.</source>
+        <translation>GaLore, APOLLO: Schritte, nach denen die Unterräume neu gewählt werden; ohne Angabe 200. Zeiten sind Mittel darüber.</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::FieldRow</name>

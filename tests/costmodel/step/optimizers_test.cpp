@@ -1,4 +1,4 @@
-// Optimizers differ in what they keep, in what they move, and Muon in what it multiplies.
+// Optimizers differ in what they keep, in what they move, and Muon, GaLore and APOLLO in what they multiply.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,6 +16,8 @@ namespace {
 
 constexpr Optimizer kAll[] = {Optimizer::AdamW, Optimizer::AdamW8bit, Optimizer::Adafactor, Optimizer::Lion,
                               Optimizer::Sgd,   Optimizer::Muon,      Optimizer::Lamb};
+constexpr Optimizer kProjecting[] = {Optimizer::Galore, Optimizer::Galore8bit, Optimizer::Apollo,
+                                     Optimizer::ApolloMini};
 
 Scenario with(Optimizer optimizer) {
   Scenario sc = example_scenario();
@@ -159,7 +161,7 @@ TEST(optimizers, muons_update_stays_on_the_gpu) {
   const auto rule = [&] { return first_rejection(sc).value_or(Rejected{}).rule; };
   EXPECT_EQ(rule(), "");
   sc.recipe.offload = kOffloadOptimizer;
-  EXPECT_EQ(rule(), "muon-stays-on-the-gpu");
+  EXPECT_EQ(rule(), "matrices-stay-on-the-gpu");
   sc.recipe.optimizer = Optimizer::Lamb;
   EXPECT_EQ(rule(), "");
 }
@@ -247,6 +249,136 @@ TEST(optimizers, muon_leaves_embeddings_vectors_and_output_layer_to_adamw) {
   };
   EXPECT_GT(states(Optimizer::Muon), 0);
   EXPECT_EQ(states(Optimizer::Muon), states(Optimizer::AdamW));
+}
+
+/// Between replicas of whole matrices, in bf16 without a master copy.
+Scenario projecting(Optimizer optimizer) {
+  Scenario sc = with(optimizer);
+  sc.layout = {.dp = 16};
+  sc.framework.abilities.low_rank = true;
+  sc.framework.master_parameters = false;
+  return sc;
+}
+
+/// arXiv:2403.03507 table 1: mr + 2nr numbers of an m × n matrix, m ≤ n, at rank r. The implementation of
+/// APOLLO keeps its random matrix as well (apollo_torch/random_projector.py), which table 1 of
+/// arXiv:2412.05270 makes again from its seed, and the length of the last step.
+TEST(optimizers, subspaces_take_what_their_tables_say) {
+  struct Case {
+    Optimizer optimizer;
+    double (*bytes)(double m, double n);
+  };
+  for (const Case& c :
+       {Case{Optimizer::Galore, [](double m, double n) { return 2.0 * (128 * m + 2 * 128 * n); }},
+        Case{Optimizer::Galore8bit,
+             [](double m, double n) { return 2.0 * 128 * m + 2 * 128 * n * (1 + 4.0 / 256); }},
+        Case{Optimizer::Apollo, [](double m, double n) { return 2.0 * (128 * m + 2 * 128 * n) + 4; }},
+        Case{Optimizer::ApolloMini, [](double m, double n) { return 2.0 * (m + 2 * n) + 4; }}}) {
+    const Scenario sc = projecting(c.optimizer);
+    EXPECT_EQ(states_of(sc, "mlp.down.weight"), c.bytes(4096, 14336));
+    // Gate and up are matrices of their own, and so are keys and values.
+    EXPECT_EQ(states_of(sc, "mlp.gate_up.weight"), 2 * c.bytes(4096, 14336));
+    EXPECT_EQ(states_of(sc, "attention.key_value.weight"), 2 * c.bytes(1024, 4096));
+    const double beside = c.optimizer == Optimizer::Galore8bit ? 2 * (1 + 4.0 / 256) : 4;
+    EXPECT_EQ(states_of(sc, "embedding.word.weight"), 128256.0 * 4096 * beside);
+    EXPECT_EQ(states_of(sc, "norm1.weight"), 4096 * beside);
+  }
+}
+
+TEST(optimizers, subspaces_have_no_more_dimensions_than_their_matrix) {
+  Scenario sc = projecting(Optimizer::Galore);
+  sc.recipe.projection_rank = 2048;
+  EXPECT_EQ(states_of(sc, "attention.key_value.weight"), 2 * 2.0 * (1024 * 1024 + 2 * 1024 * 4096));
+  sc.recipe.projection_rank = 1;
+  EXPECT_EQ(states_of(sc, "mlp.down.weight"), 2.0 * (4096 + 2 * 14336));
+}
+
+/// A product with the subspace in every step, and for GaLore one back; of its decomposition a share of every
+/// step.
+TEST(optimizers, gradients_are_projected_in_every_step_and_decomposed_once_in_an_interval) {
+  const double d = 4096, kv = 1024, f = 14336, r = 128;
+  const double layer = 2 * r * (2 * d * d + 2 * kv * d + 3 * f * d);
+  const auto svd = [](double m, double n) { return 6 * n * m * m + 20 * m * m * m; };
+  for (const Optimizer optimizer : kProjecting) {
+    Scenario sc = projecting(optimizer);
+    const double rank = optimizer == Optimizer::ApolloMini ? 1 : r;
+    const std::vector<Operation> operations = step_operations(sc, 0);
+    EXPECT_NEAR(find(operations, "optimizer.project")->flops.value() / (32 * layer * rank / r), 1, 1e-12);
+    const bool galore = traits_of(optimizer).subspace == Subspace::Singular;
+    EXPECT_EQ(find(operations, "optimizer.project_back") != nullptr, galore);
+    EXPECT_EQ(find(operations, "optimizer.random_subspace") == nullptr, galore);
+    if (!galore) continue;
+    EXPECT_EQ(find(operations, "optimizer.project_back")->flops,
+              find(operations, "optimizer.project")->flops);
+    const Operation* decomposition = find(operations, "optimizer.svd");
+    const double of_all = 32 * (2 * svd(d, d) + 2 * svd(kv, d) + 3 * svd(d, f));
+    const double at_full_rate = decomposition->count * decomposition->gemm.flops().value();
+    EXPECT_NEAR(at_full_rate * 0.06 * 200 / of_all, 1, 1e-12);
+    sc.recipe.projection_interval = 50;
+    EXPECT_NEAR(find(step_operations(sc, 0), "optimizer.svd")->count / decomposition->count, 4, 1e-9);
+  }
+}
+
+/// torch.linalg.svd of one fp32 matrix: a copy of 16-bit gradients, the one that is overwritten, and as many
+/// left and fewer right vectors.
+TEST(optimizers, decompositions_need_room_for_one_matrix) {
+  const auto transient = [](const Scenario& sc) {
+    double bytes = 0;
+    for (const TensorEntry& entry : build_ledger(sc, 0)) {
+      if (entry.name == "optimizer.projection") bytes += entry.size().value();
+    }
+    return bytes;
+  };
+  const double matrix = 4096.0 * 14336;
+  EXPECT_EQ(transient(projecting(Optimizer::Galore)), 4 * (3 * matrix + 4096.0 * 4096));
+  // The step before and behind its factor, what is projected, and its step with the denominator.
+  EXPECT_EQ(transient(projecting(Optimizer::Apollo)), 2 * (2 * matrix + 3 * 128 * 14336.0));
+  EXPECT_EQ(transient(projecting(Optimizer::AdamW)), 0);
+}
+
+TEST(optimizers, subspaces_are_refused_where_there_is_no_gradient_of_a_whole_matrix) {
+  struct Case {
+    const char* rule;
+    void (*change)(Scenario&);
+  };
+  for (const Case& c :
+       {Case{"", [](Scenario&) {}}, Case{"", [](Scenario& sc) { sc.layout = {.dp = 4, .pp = 4}; }},
+        Case{"", [](Scenario& sc) { sc.layout = {.dp = 8, .cp = 2}; }},
+        Case{"", [](Scenario& sc) { sc.recipe.fine_tune = FineTune::Full; }},
+        Case{"subspaces-are-of-whole-matrices", [](Scenario& sc) { sc.layout = {.dp = 8, .tp = 2}; }},
+        Case{"subspaces-are-of-whole-matrices", [](Scenario& sc) { sc.layout.sharding.stage = 1; }},
+        Case{"subspaces-are-of-whole-matrices",
+             [](Scenario& sc) {
+               sc.recipe.global_batch = 16;
+               sc.recipe.optimizer_in_backward = true;
+             }},
+        Case{"matrices-stay-on-the-gpu", [](Scenario& sc) { sc.recipe.offload = kOffloadOptimizer; }},
+        Case{"subspaces-have-matrices", [](Scenario& sc) { sc.recipe.fine_tune = FineTune::Lora; }},
+        Case{"subspaces-have-matrices", [](Scenario& sc) { sc.framework.abilities.low_rank = false; }}}) {
+    for (const Optimizer optimizer : kProjecting) {
+      Scenario sc = projecting(optimizer);
+      c.change(sc);
+      EXPECT_EQ(first_rejection(sc).value_or(Rejected{}).rule, c.rule);
+    }
+  }
+  Scenario one = projecting(Optimizer::Galore);
+  one.layout = {};
+  one.cluster.gpus = one.recipe.global_batch = 1;
+  one.recipe.optimizer_in_backward = true;
+  EXPECT_EQ(first_rejection(one).value_or(Rejected{}).rule, "");
+  Scenario idle = projecting(Optimizer::AdamW);
+  idle.recipe.projection_interval = 50;
+  EXPECT_EQ(first_rejection(idle).value_or(Rejected{}).rule, "subspaces-have-matrices");
+}
+
+/// Experts that are one parameter are no linear layers (transformers 5).
+TEST(optimizers, experts_that_are_parameters_have_no_subspaces) {
+  Scenario sc = projecting(Optimizer::Galore);
+  sc.model.moe = {.experts = 8, .top_k = 2, .expert_ffn = 1024};
+  const double adamw = 8.0 * 1024 * 4096 * 4;
+  EXPECT_EQ(states_of(sc, "moe.experts.down.weight"), 8 * 2.0 * (128 * 1024 + 2 * 128 * 4096));
+  sc.framework.experts_are_parameters = true;
+  EXPECT_EQ(states_of(sc, "moe.experts.down.weight"), adamw);
 }
 
 }  // namespace

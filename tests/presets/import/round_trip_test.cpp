@@ -72,9 +72,21 @@ Question random_fine_tuning(std::mt19937& random, const LaunchFormat& format) {
   recipe.recompute.mode =
       one_of<RecomputeMode>(random, {RecomputeMode::None, RecomputeMode::Full, RecomputeMode::Selective});
   using costmodel::Optimizer;
-  recipe.optimizer =
-      one_of<Optimizer>(random, {Optimizer::AdamW, Optimizer::AdamW, Optimizer::AdamW8bit,
-                                 Optimizer::Adafactor, Optimizer::Lion, Optimizer::Sgd, Optimizer::Muon});
+  recipe.optimizer = one_of<Optimizer>(
+      random, {Optimizer::AdamW, Optimizer::AdamW, Optimizer::AdamW8bit, Optimizer::Adafactor,
+               Optimizer::Lion, Optimizer::Sgd, Optimizer::Muon, Optimizer::Galore, Optimizer::Galore8bit,
+               Optimizer::Apollo, Optimizer::ApolloMini});
+  if (costmodel::traits_of(recipe.optimizer).projects()) {
+    recipe.projection_rank = one_of<std::int64_t>(random, {0, 8, 256});
+    recipe.projection_interval = one_of<std::int64_t>(random, {0, 50});
+    // Shards and adapters have no gradients of whole matrices.
+    request.framework = "hf-eager";
+    request.layout = parse_layout("zero0", "layout");
+    recipe.fine_tune = FineTune::Full;
+    recipe.lora_rank = recipe.lora_alpha = 0;
+    recipe.lora_targets = costmodel::AdapterTargets::AllLinear;
+    recipe.dora = recipe.double_quantization = false;
+  }
   if (random() % 3 == 0)
     recipe.offload = one_of<std::uint8_t>(
         random,

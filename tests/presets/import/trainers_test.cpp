@@ -203,6 +203,72 @@ TEST(llamafactory, trains_adapters_of_rank_8_everywhere_unless_told_otherwise) {
   EXPECT_EQ(other.attention, costmodel::AttentionKernel::Unfused);
 }
 
+struct SubspaceFile {
+  const char* text;
+  costmodel::Optimizer optimizer;
+  std::int64_t rank, interval;  // 0: the optimizer's
+  bool layerwise = false;
+};
+constexpr const char* kFullTuning =
+    "model_name_or_path: Qwen/Qwen3-8B\nmax_length: 1024\nper_device_train_batch_size: 4\n"
+    "gradient_accumulation_steps: 1\nbf16: true\n";
+
+/// huggingface/transformers@v5.24.0 src/transformers/trainer_optimizer.py.
+TEST(trl, subspaces_are_said_by_the_optimizers_name_and_its_arguments) {
+  for (const SubspaceFile& c :
+       {SubspaceFile{"optim: galore_adamw\n", Optimizer::Galore, 0, 0},
+        SubspaceFile{"optim: galore_adamw_8bit_layerwise\noptim_args: rank=64, update_proj_gap=100, "
+                     "scale=0.10\n",
+                     Optimizer::Galore8bit, 64, 100, true},
+        SubspaceFile{"optim_args: rank=256\noptim: apollo_adamw\n", Optimizer::Apollo, 256, 0},
+        SubspaceFile{"optim: apollo_adamw\noptim_args: proj=random,rank=1,scale=128.0,scale_type=tensor,"
+                     "update_proj_gap=200\n",
+                     Optimizer::ApolloMini, 0, 0},
+        SubspaceFile{"optim: adafactor\noptim_args: rank=256\n", Optimizer::Adafactor, 0, 0}}) {
+    const costmodel::Recipe recipe = imported("sft.yaml", kFullTuning + std::string{c.text}).request.recipe;
+    EXPECT_EQ(recipe.optimizer, c.optimizer) << c.text;
+    EXPECT_EQ(recipe.projection_rank, c.rank) << c.text;
+    EXPECT_EQ(recipe.projection_interval, c.interval) << c.text;
+    EXPECT_EQ(recipe.optimizer_in_backward, c.layerwise) << c.text;
+  }
+}
+
+TEST(trl, layers_of_subspaces_are_all_that_are_planned) {
+  const auto notes = [](const std::string& targets) {
+    return imported("sft.yaml",
+                    kFullTuning + std::string{"optim: galore_adamw\noptim_target_modules: "} + targets)
+        .notes;
+  };
+  EXPECT_THAT(notes("all-linear\n"), Contains(HasSubstr("the output layer")));
+  EXPECT_THAT(notes("[\"attn\"]\n"), Contains(HasSubstr("all matrices of the layers are planned")));
+  EXPECT_THAT(notes("[\".*\\\\.\\\\d+\\\\..*\"]\n"), Not(Contains(HasSubstr("matrices of the layers"))));
+}
+
+/// hiyouga/LLaMA-Factory@ff6d4d1 examples/extras/galore, examples/extras/apollo; ranks of 16 unless told
+/// otherwise (src/llamafactory/hparams/finetuning_args.py).
+TEST(llamafactory, subspaces_are_a_switch_beside_the_optimizers_name) {
+  const std::string text =
+      "model_name_or_path: Qwen/Qwen3-8B\nstage: sft\nfinetuning_type: full\ncutoff_len: 1024\n"
+      "gradient_accumulation_steps: 1\npure_bf16: true\n";
+  for (const SubspaceFile& c :
+       {SubspaceFile{"use_galore: true\n", Optimizer::Galore, 16, 0},
+        SubspaceFile{"use_galore: true\noptim: adamw_8bit\ngalore_layerwise: true\ngalore_target: all\n"
+                     "galore_rank: 128\ngalore_scale: 2.0\n",
+                     Optimizer::Galore8bit, 0, 0, true},
+        SubspaceFile{"use_apollo: true\napollo_rank: 1\napollo_scale: 32.0\napollo_scale_type: tensor\n"
+                     "apollo_update_interval: 50\n",
+                     Optimizer::ApolloMini, 0, 50},
+        SubspaceFile{"use_apollo: false\n", Optimizer::AdamW, 0, 0}}) {
+    const costmodel::Recipe recipe = imported("full.yaml", text + c.text).request.recipe;
+    EXPECT_EQ(recipe.optimizer, c.optimizer) << c.text;
+    EXPECT_EQ(recipe.projection_rank, c.rank) << c.text;
+    EXPECT_EQ(recipe.projection_interval, c.interval) << c.text;
+    EXPECT_EQ(recipe.optimizer_in_backward, c.layerwise) << c.text;
+  }
+  EXPECT_THAT(imported("full.yaml", text + "use_galore: true\ngalore_proj_type: right\n").notes,
+              Contains(HasSubstr("planned as std")));
+}
+
 TEST(trl, a_command_and_what_accelerate_is_told_are_one_plan) {
   const ImportedPlan plan = imported("run.sh", R"(#!/bin/bash
 accelerate launch --config_file zero2.yaml --num_processes 8 trl/scripts/sft.py \

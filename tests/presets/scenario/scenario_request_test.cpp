@@ -46,6 +46,7 @@ TEST(scenario, what_is_written_reads_back_the_same) {
   r.precision = costmodel::Precision::Fp8Block;
   r.parameter_dtype = costmodel::DType::Fp32, r.gradient_dtype = costmodel::DType::Bf16;
   r.optimizer = costmodel::Optimizer::Muon, r.optimizer_in_backward = true, r.fused_norm = false;
+  r.projection_rank = 64, r.projection_interval = 50;
   r.recompute = {.mode = costmodel::RecomputeMode::Layers, .layers = 3};
   r.attention = costmodel::AttentionKernel::Unfused, r.cross_entropy = costmodel::CrossEntropy::Chunked;
   r.fine_tune = costmodel::FineTune::Lora, r.lora_rank = 16, r.trainable_parameters = 12345;

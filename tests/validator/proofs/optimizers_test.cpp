@@ -56,7 +56,7 @@ constexpr std::int64_t kElements = 20 + 2 * 8 * 20 + 12 * 5;
 struct Buffer {
   std::vector<LocalTensor> tensors;
   std::int64_t first = 0;
-  bool orthogonalised = false;
+  bool by_matrix = false;
 };
 LocalTensor matrix(std::string_view name, std::int64_t rows, std::int64_t cols, std::int64_t matrices = 1) {
   LocalTensor t{.name = name};
@@ -71,7 +71,7 @@ std::vector<Buffer> buffers_for(Optimizer optimizer) {
   const std::vector<LocalTensor> matrices{matrix("two", 16, 20, 2), matrix("tall", 12, 5)};
   // Blocks of 8-bit states reach over tensors, and the oracle knows one parameter.
   if (optimizer == Optimizer::AdamW8bit) return {{{matrix("all", 1, kElements)}}};
-  if (optimizer == Optimizer::Muon) return {{{vector}}, {matrices, 20, true}};
+  if (costmodel::traits_of(optimizer).by_matrix()) return {{{vector}}, {matrices, 20, true}};
   return {{{vector, matrices[0], matrices[1]}}};
 }
 
@@ -88,7 +88,9 @@ void train(const Rank& rank, validator::Communicator& shard, validator::Communic
     t.offset = elements;
     elements += t.elements();
   }
-  const std::int64_t multiple = rank.scenario.recipe.optimizer == Optimizer::AdamW8bit ? 256 : 1;
+  const costmodel::OptimizerTraits& traits =
+      costmodel::traits_of(costmodel::optimizer_of(rank.scenario.recipe, buffer.by_matrix));
+  const std::int64_t multiple = traits.quantised && !traits.projects() ? 256 : 1;
   const std::int64_t size = costmodel::ceil_div(elements, multiple * shard.size()) * multiple;
   const std::int64_t first = shard.rank() * size;
   std::vector<Piece> pieces;
@@ -105,7 +107,7 @@ void train(const Rank& rank, validator::Communicator& shard, validator::Communic
                          .shard = &shard,
                          .tensor = &tensor,
                          .device = &rank.device,
-                         .orthogonalised = buffer.orthogonalised};
+                         .by_matrix = buffer.by_matrix};
   OptimizerShard optimizer{rank, place};
   const auto filled = [&](const auto& of) {
     std::vector<double> values(static_cast<std::size_t>(size));
@@ -160,6 +162,11 @@ costmodel::Scenario trained_by(Optimizer optimizer, int ranks) {
   layout.sharding.stage = 1;
   costmodel::Scenario sc = tiny_scenario(layout);
   sc.recipe.optimizer = optimizer;
+  if (!costmodel::traits_of(optimizer).projects()) return sc;
+  const JsonValue& projection = *golden().find("projection");
+  if (optimizer != Optimizer::ApolloMini)
+    sc.recipe.projection_rank = static_cast<std::int64_t>(number_in(*projection.find("rank")));
+  sc.recipe.projection_interval = static_cast<std::int64_t>(number_in(*projection.find("interval")));
   return sc;
 }
 
@@ -186,7 +193,7 @@ TEST_P(optimizer_steps, are_those_of_the_implementations_that_people_train_with)
   Trained run;
   train(GetParam().optimizer, GetParam().ranks, run);
   // The numbers that codes stand for are rounded to float32.
-  const double tolerance = GetParam().optimizer == Optimizer::AdamW8bit ? 1e-7 : 1e-12;
+  const double tolerance = costmodel::traits_of(GetParam().optimizer).quantised ? 1e-7 : 1e-12;
   expect_close(run.updated, numbers_in(*golden().find(GetParam().name)->find("updated")), tolerance);
 }
 
@@ -198,8 +205,14 @@ std::vector<Case> cases() {
                                         {"lion", Optimizer::Lion},
                                         {"lamb", Optimizer::Lamb},
                                         {"muon", Optimizer::Muon},
-                                        {"adafactor", Optimizer::Adafactor}}) {
-    for (const int ranks : {1, 2, 3}) out.push_back({name, optimizer, ranks});
+                                        {"adafactor", Optimizer::Adafactor},
+                                        {"galore", Optimizer::Galore},
+                                        {"galore-8bit", Optimizer::Galore8bit},
+                                        {"apollo", Optimizer::Apollo},
+                                        {"apollo-mini", Optimizer::ApolloMini}}) {
+    // Gradients of whole matrices are projected.
+    const int most = costmodel::traits_of(optimizer).projects() ? 1 : 3;
+    for (int ranks = 1; ranks <= most; ++ranks) out.push_back({name, optimizer, ranks});
   }
   return out;
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/spec/optimizer_traits.h"
+#include "costmodel/spec/rules.h"
 #include "tests/validator/step/tiny_scenario.h"
 #include "validator/executor/verify/verify.h"
 
@@ -67,8 +69,10 @@ const std::vector<Case>& cases() {
   return kCases;
 }
 
-constexpr Optimizer kOptimizers[] = {Optimizer::AdamW8bit, Optimizer::Adafactor, Optimizer::Lion,
-                                     Optimizer::Sgd,       Optimizer::Muon,      Optimizer::Lamb};
+constexpr Optimizer kOptimizers[] = {Optimizer::AdamW8bit, Optimizer::Adafactor,  Optimizer::Lion,
+                                     Optimizer::Sgd,       Optimizer::Muon,       Optimizer::Lamb,
+                                     Optimizer::Galore,    Optimizer::Galore8bit, Optimizer::Apollo,
+                                     Optimizer::ApolloMini};
 
 struct OptimizerCase {
   Optimizer optimizer;
@@ -78,16 +82,19 @@ struct OptimizerCase {
 void PrintTo(const OptimizerCase& c, std::ostream* out) {
   *out << c.layout.name;
 }
+Scenario scenario_of(const OptimizerCase& c) {
+  Scenario sc = tiny_scenario(c.layout.layout);
+  c.layout.change(sc);
+  sc.model.layers = 2;
+  sc.recipe.optimizer = c.optimizer;
+  sc.recipe.moment_dtype = c.moments;
+  if (costmodel::traits_of(c.optimizer).projects())
+    sc.recipe.projection_rank = 2, sc.recipe.projection_interval = 2;
+  return sc;
+}
 class OptimizerStep : public testing::TestWithParam<OptimizerCase> {
  protected:
-  static Scenario scenario() {
-    Scenario sc = tiny_scenario(GetParam().layout.layout);
-    GetParam().layout.change(sc);
-    sc.model.layers = 2;
-    sc.recipe.optimizer = GetParam().optimizer;
-    sc.recipe.moment_dtype = GetParam().moments;
-    return sc;
-  }
+  static Scenario scenario() { return scenario_of(GetParam()); }
 };
 
 TEST_P(OptimizerStep, is_what_was_predicted_and_that_of_one_rank) {
@@ -107,8 +114,14 @@ TEST_P(OptimizerStep, comes_near_one_rank_where_it_acts_on_what_a_rank_holds) {
 std::vector<OptimizerCase> all_cases() {
   std::vector<OptimizerCase> out;
   for (const Optimizer optimizer : kOptimizers) {
-    for (const Case& layout : cases()) out.push_back({optimizer, layout});
+    for (const Case& layout : cases()) {
+      // Gradients of whole matrices are projected.
+      const bool whole = !costmodel::first_rejection(scenario_of({optimizer, layout}));
+      if (whole || !costmodel::traits_of(optimizer).projects()) out.push_back({optimizer, layout});
+    }
   }
+  for (const Optimizer optimizer : {Optimizer::Apollo, Optimizer::ApolloMini})
+    out.push_back({optimizer, {"experts_ep2", {.dp = 2, .ep = 2}, experts}});
   for (const Case& layout : cases()) {
     if (layout.change != fp16 && layout.change != fp32)
       out.push_back({Optimizer::AdamW, layout, costmodel::DType::Bf16});
@@ -116,7 +129,8 @@ std::vector<OptimizerCase> all_cases() {
   return out;
 }
 std::string name_of(const testing::TestParamInfo<OptimizerCase>& which) {
-  constexpr const char* kNames[] = {"adamw", "adamw_8bit", "adafactor", "lion", "sgd", "muon", "lamb"};
+  constexpr const char* kNames[] = {"adamw", "adamw_8bit", "adafactor",   "lion",   "sgd",        "muon",
+                                    "lamb",  "galore",     "galore_8bit", "apollo", "apollo_mini"};
   const std::string optimizer = kNames[static_cast<std::size_t>(which.param.optimizer)];
   return optimizer + (which.param.moments ? "_moments_in_bf16_" : "_") + which.param.layout.name;
 }

@@ -19,13 +19,17 @@ constexpr std::array kSaved = {State::Master,       State::FirstScale, State::Se
 
 /// Optimizers read each other's states as something else. Checkpoints of AdamW say nothing of it.
 std::string_view trained_by(costmodel::Optimizer optimizer) {
-  constexpr std::array<std::string_view, 7> kTrainedBy = {"",
-                                                          ", trained by 8-bit AdamW",
-                                                          ", trained by Adafactor",
-                                                          ", trained by Lion",
-                                                          ", trained by SGD",
-                                                          ", trained by Muon",
-                                                          ", trained by LAMB"};
+  constexpr std::array<std::string_view, 11> kTrainedBy = {"",
+                                                           ", trained by 8-bit AdamW",
+                                                           ", trained by Adafactor",
+                                                           ", trained by Lion",
+                                                           ", trained by SGD",
+                                                           ", trained by Muon",
+                                                           ", trained by LAMB",
+                                                           ", trained by GaLore",
+                                                           ", trained by 8-bit GaLore",
+                                                           ", trained by APOLLO",
+                                                           ", trained by APOLLO-Mini"};
   return kTrainedBy.at(static_cast<std::size_t>(optimizer));
 }
 

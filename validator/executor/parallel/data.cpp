@@ -87,8 +87,9 @@ void exchange_and_add(const Rank& rank, Communicator& ranks, const ExchangeNames
 
 /// Of elements that a shard has: blocks of 8-bit states are not cut.
 std::int64_t shard_multiple(const costmodel::Scenario& sc, const FlatParameters::Ranks& ranks) {
-  const costmodel::Optimizer optimizer = costmodel::optimizer_of(sc.recipe, ranks.orthogonalised);
-  return ranks.trained && costmodel::traits_of(optimizer).quantised ? costmodel::kMomentBlock : 1;
+  const costmodel::OptimizerTraits& traits =
+      costmodel::traits_of(costmodel::optimizer_of(sc.recipe, ranks.by_matrix));
+  return ranks.trained && traits.quantised && !traits.projects() ? costmodel::kMomentBlock : 1;
 }
 
 }  // namespace
@@ -487,7 +488,8 @@ ShardPlace FlatParameters::place(const Rank& rank, const Part& part) const {
           .shard = ranks_.shard,
           .tensor = ranks_.tensor,
           .device = &memory(rank, part.on_host),
-          .orthogonalised = ranks_.orthogonalised};
+          .by_matrix = ranks_.by_matrix,
+          .unit = unit_};
 }
 
 void FlatParameters::update(const Rank& rank, const OptimizerStep& step) {
@@ -600,7 +602,7 @@ Unit::Unit(const Rank& rank, UnitPlan plan, const Uses& uses, std::uint64_t seed
         .node = shards && trained ? g.shard_node.get() : nullptr,
         .across = shards && trained ? g.shard_across.get() : nullptr,
         .secondary = expert || !gathers_again ? nullptr : g.secondary.get(),
-        .orthogonalised = is_orthogonalised(kind),
+        .by_matrix = holds_matrices(kind),
         .trained = trained,
         .mirrored = uses.mirrored};
     flats_.emplace_back(rank, std::move(tensors), index_, ranks, seed);

@@ -42,7 +42,7 @@ class FlatParameters {
     Communicator* tensor;         // those that hold other parts of the same tensors
     Communicator *node, *across;  // the shard group in a node, and across (qgZ), or nobody
     Communicator* secondary;      // those that cut the copy which backward gathers (hpZ), or nobody
-    bool orthogonalised = false;  // ShardPlace
+    bool by_matrix = false;       // ShardPlace
     bool trained = true;          // frozen parameters have neither gradients nor states
     bool mirrored = false;        // another stage's copy of them counts
   };

@@ -66,19 +66,33 @@ struct OptimizerShard::Updated {
                                     std::int64_t begin, std::int64_t end) const {
     const std::int64_t at = begin - place.first, count = end - begin;
     const View parameter = parameters.slice(at, count);
-    return {.rule = rule,
-            .parameter = parameter,
-            .master = shard.has_master() ? shard.master().slice(at, count) : parameter,
-            .first = at,
-            .gradient = gradients.slice(at, count),
-            .learning_rate = step.learning_rate,
-            .beta1 = step.options.beta1,
-            .beta2 = step.options.beta2,
-            .epsilon = step.options.epsilon,
-            .momentum = step.options.momentum,
-            .weight_decay = tensor.decays ? step.options.weight_decay : 0,
-            .gradient_factor = step.gradient_factor,
-            .step = step.step};
+    OptimizerUpdate update{.rule = rule,
+                           .parameter = parameter,
+                           .master = shard.has_master() ? shard.master().slice(at, count) : parameter,
+                           .first = at,
+                           .gradient = gradients.slice(at, count),
+                           .learning_rate = step.learning_rate,
+                           .beta1 = step.options.beta1,
+                           .beta2 = step.options.beta2,
+                           .epsilon = step.options.epsilon,
+                           .momentum = step.options.momentum,
+                           .weight_decay = tensor.decays ? step.options.weight_decay : 0,
+                           .gradient_factor = step.gradient_factor,
+                           .step = step.step};
+    if (costmodel::traits_of(rank.scenario.recipe.optimizer).projects() &&
+        shard.optimizer_ != Optimizer::AdamW8bit)
+      as_reference(update, shard.optimizer_ != Optimizer::Galore8bit);
+    return update;
+  }
+  /// The implementations of GaLore and APOLLO decay what the step has moved already, and those in full
+  /// precision add ε to a root that is not corrected (jiaweizzhao/GaLore@2cc66f8 galore_torch/adamw.py,
+  /// adamw8bit.py; zhuhanqing/APOLLO@76b3472 apollo_torch/apollo.py).
+  static void as_reference(OptimizerUpdate& update, bool full_precision) {
+    const double kept = 1 - update.learning_rate * update.weight_decay;
+    update.learning_rate *= kept;
+    update.weight_decay /= kept;
+    if (full_precision)
+      update.epsilon /= std::sqrt(1 - std::pow(update.beta2, static_cast<double>(update.step)));
   }
   /// None in a skipped step, which changes nothing but sends what others wait for.
   template <class Visit>
@@ -89,7 +103,7 @@ struct OptimizerShard::Updated {
 };
 
 OptimizerShard::OptimizerShard(const Rank& rank, const ShardPlace& place)
-    : optimizer_{costmodel::optimizer_of(rank.scenario.recipe, place.orthogonalised)}, device_{place.device} {
+    : optimizer_{costmodel::optimizer_of(rank.scenario.recipe, place.by_matrix)}, device_{place.device} {
   for (const KeptState& kept :
        costmodel::kept_states(costmodel::state_types(rank.scenario), costmodel::traits_of(optimizer_))) {
     Tensor& tensor = states_[static_cast<std::size_t>(state_of(kept.tensor))];
@@ -97,6 +111,7 @@ OptimizerShard::OptimizerShard(const Rank& rank, const ShardPlace& place)
     if (kept.tensor != OptimizerTensor::Master) device_->fill(tensor, 0);
   }
   if (costmodel::traits_of(optimizer_).factored) factored_ = FactoredMoments{place};
+  if (costmodel::traits_of(optimizer_).projects()) subspaces_ = Subspaces{rank, place};
 }
 
 View OptimizerShard::part(State which, std::int64_t at, std::int64_t count) const {
@@ -119,6 +134,11 @@ void OptimizerShard::update(const Rank& rank, const OptimizerStep& step, const S
       return update_muon(updated);
     case Optimizer::Adafactor:
       return update_adafactor(updated);
+    case Optimizer::Galore:
+    case Optimizer::Galore8bit:
+    case Optimizer::Apollo:
+    case Optimizer::ApolloMini:
+      return update_projected(updated);
   }
 }
 
@@ -290,6 +310,22 @@ void OptimizerShard::update_muon(const Updated& u) const {
     run.direction = mine.slice(run.first, p.end - p.begin);
     device.update(run);
   });
+}
+
+void OptimizerShard::update_projected(const Updated& u) const {
+  if (u.step.skipped) return;
+  const double said = u.step.options.projection_scale;
+  const double scale = said > 0 ? said : usual_projection_scale(optimizer_);
+  for (const ProjectedMatrix& m : subspaces_.matrices()) {
+    const LocalTensor& t = u.place.tensors[m.tensor];
+    OptimizerUpdate run = u.run(*this, UpdateRule::Descend, t, m.first, m.first + m.rows * m.cols);
+    const Tensor direction =
+        device_->allocate({"optimizer.directions", TensorKind::Transient, DType::Fp32}, m.rows, m.cols);
+    run.direction_factor = subspaces_.follow(u.rank, u.place, m, run, scale, direction);
+    run.gradient = {};
+    run.direction = direction.view().reshaped(1, m.rows * m.cols);
+    device_->update(run);
+  }
 }
 
 void OptimizerShard::visit(State which, const std::function<void(const View&)>& visitor) const {

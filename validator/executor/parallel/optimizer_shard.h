@@ -7,6 +7,7 @@
 #include "validator/executor/parallel/factored_moments.h"
 #include "validator/executor/parallel/rank.h"
 #include "validator/executor/parallel/shard_place.h"
+#include "validator/executor/parallel/subspaces.h"
 
 namespace hexaplan::validator {
 
@@ -61,6 +62,7 @@ class OptimizerShard {
   void update_lamb(const Updated& u) const;
   void update_muon(const Updated& u) const;
   void update_adafactor(const Updated& u) const;
+  void update_projected(const Updated& u) const;
   void add_norms(const Updated& u, const View& directions, const View& norms) const;
   void sum_norms(const Updated& u, const View& norms) const;
 
@@ -68,6 +70,7 @@ class OptimizerShard {
   Device* device_ = nullptr;
   std::array<Tensor, 6> states_;  // per parameter, by State; the parameter's is elsewhere
   FactoredMoments factored_;
+  Subspaces subspaces_;
 };
 
 }  // namespace hexaplan::validator

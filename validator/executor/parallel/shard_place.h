@@ -24,8 +24,9 @@ struct ShardPlace {
   Communicator* shard = nullptr;
   Communicator* tensor = nullptr;  // ranks that hold other parts of the same tensors
   Device* device = nullptr;        // where the states are, and what updates them
-  /// Matrices that the optimizer orthogonalises; else nothing of this buffer is.
-  bool orthogonalised = false;
+  /// Matrices that the optimizer takes one by one; else nothing of this buffer is.
+  bool by_matrix = false;
+  int unit = 0;  // UnitPlan::index
 };
 
 /// Elements [begin, end) of the flat buffer that one matrix of a tensor has in this rank's shard.

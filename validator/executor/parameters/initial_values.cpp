@@ -22,13 +22,6 @@ double unit_interval(std::uint64_t bits) {
   return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
 }
 
-/// Streams of different tensors do not meet: the unit and a hash of the name (FNV-1a).
-std::uint64_t stream_of(std::string_view name, int unit) {
-  std::uint64_t hash = 0xCBF29CE484222325;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3;
-  return hash + static_cast<std::uint64_t>(unit + 8) * kGoldenGamma;
-}
-
 bool ends_on_the_residual_stream(std::string_view name) {
   return name == "attention.output.weight" || name.ends_with("down.weight");
 }
@@ -57,6 +50,12 @@ double length_of_row(const costmodel::MeasuredRows& rows, int unit, const costmo
 }
 
 }  // namespace
+
+std::uint64_t stream_of(std::string_view name, int unit) {
+  std::uint64_t hash = 0xCBF29CE484222325;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3;
+  return hash + static_cast<std::uint64_t>(unit + 8) * kGoldenGamma;
+}
 
 std::uint64_t counter_random(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
   return mix(mix(mix(seed + kGoldenGamma) ^ stream) + (counter + 1) * kGoldenGamma);

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "costmodel/spec/model_spec.h"
 #include "validator/executor/parameters/local_tensor.h"
@@ -10,6 +11,8 @@ namespace hexaplan::validator {
 /// A number that depends on its arguments alone: splitmix64's finaliser over a counter (Steele, Lea, Flood,
 /// "Fast splittable pseudorandom number generators", OOPSLA 2014, figure 17).
 [[nodiscard]] std::uint64_t counter_random(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter);
+/// Streams of different tensors do not meet: the unit and a hash of the name (FNV-1a).
+[[nodiscard]] std::uint64_t stream_of(std::string_view name, int unit);
 /// The same as a standard normal deviate.
 [[nodiscard]] double counter_normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter);
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "costmodel/spec/chunk_order.h"
+#include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/spec/rules.h"
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/estimate.h"
@@ -129,6 +130,15 @@ void shrink_batch(Scenario& sc, std::int64_t microbatches) {
   sc.recipe.global_batch = std::min(microbatches, enough) * sc.recipe.micro_batch * l.dp;
 }
 
+/// Fewer dimensions than few tokens give a gradient: the others would follow rounding.
+void shrink_subspaces(costmodel::Recipe& recipe) {
+  constexpr std::int64_t kRank = 2;
+  const costmodel::OptimizerTraits& traits = costmodel::traits_of(recipe.optimizer);
+  if (!traits.projects()) return;
+  const std::int64_t asked = recipe.projection_rank > 0 ? recipe.projection_rank : traits.rank;
+  recipe.projection_rank = std::min(asked, kRank);
+}
+
 /// The largest divisor of dp that leaves few enough ranks, or the smallest that the rules accept.
 Scenario with_fewer_replicas(const Scenario& sc, std::int64_t most_ranks, std::int64_t microbatches) {
   const std::int64_t others = sc.layout.world_size() / sc.layout.dp;
@@ -163,6 +173,7 @@ Scenario shrink(const Scenario& scenario, std::int64_t most_ranks) {
   shrink_experts(sc.model, sc.layout);
   shrink_attention(sc.model, sc.layout);
   shrink_layers(sc, chunk_layers);
+  shrink_subspaces(sc.recipe);
   sc.model.attention.window =
       std::min(sc.model.attention.window, std::int64_t{4});  // shorter than a sequence
   const std::int64_t rows = std::int64_t{sc.layout.tp} * sc.framework.vocab_multiple;

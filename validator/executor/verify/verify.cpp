@@ -12,10 +12,12 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "costmodel/memory/flat_units.h"
 #include "costmodel/memory/memory_kinds.h"
 #include "costmodel/memory/quantised_blocks.h"
+#include "costmodel/parameters/trained_elements.h"
 #include "costmodel/program/replay.h"
 #include "costmodel/program/techniques.h"
 #include "costmodel/step/estimate.h"
@@ -368,13 +370,35 @@ SameNumbers same_numbers(const Scenario& sc) {
   return {.loss = kSameNumbers, .norm = sends_4_bits(sc) ? kRoundedGradients : kSameNumbers};
 }
 
+namespace {
+
+/// A subspace of nearly as many dimensions as a gradient has, or an expert's of a few tokens, follows singular
+/// vectors of small values, which are made of rounding.
+bool follows_rounding(const Scenario& sc) {
+  if (costmodel::traits_of(sc.recipe.optimizer).subspace != costmodel::Subspace::Singular) return false;
+  const auto tokens = static_cast<double>(costmodel::tokens_per_step(sc.recipe));
+  std::vector<costmodel::ParameterTensor> tensors;
+  for (std::int64_t layer = 0; layer < sc.model.layers; ++layer)
+    costmodel::append_layer_parameters(sc.model, costmodel::class_of_layer(sc.model, layer), tensors);
+  return std::ranges::any_of(tensors, [&](const costmodel::ParameterTensor& t) {
+    if (!costmodel::is_updated_by_matrix(sc, t, true)) return false;
+    if (costmodel::is_expert(t)) return true;
+    const auto rows = static_cast<double>(t.rows) / t.parts, cols = static_cast<double>(t.cols);
+    return 2 * costmodel::projection_rank(sc.recipe, rows, cols) > std::min({rows, cols, tokens});
+  });
+}
+
+}  // namespace
+
 std::int64_t updates_as_on_one_rank(const Scenario& sc) {
   const costmodel::Layout& l = sc.layout;
   if (gathers_in_8_bits(sc) || sends_4_bits(sc)) return 0;
   const bool cuts_ends = costmodel::end_unit(sc, costmodel::UnitRole::Embedding).flats.size() > 1;
   const bool other_blocks = l.tp > 1 || l.ep > 1 || cuts_ends;
-  if (sc.recipe.optimizer == costmodel::Optimizer::AdamW8bit && other_blocks) return 1;
+  const bool blocks = costmodel::traits_of(costmodel::optimizer_of(sc.recipe, false)).quantised;
+  if (blocks && other_blocks) return 1;
   if (sc.recipe.optimizer == costmodel::Optimizer::Muon && l.tp > 1) return 0;
+  if (follows_rounding(sc)) return 0;
   return std::numeric_limits<std::int64_t>::max();
 }
 
