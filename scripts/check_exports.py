@@ -68,7 +68,8 @@ def random_fine_tuning(rng, models):
             "--seq", str(rng.choice((1024, 2048, 4096))), "--micro-batch", str(rng.choice((1, 1, 2))),
             "--global-batch", str(rng.choice((16, 64))), "--precision", rng.choice(("bf16",) * 6 + ("fp16", "fp32")),
             "--fine-tune", rng.choice(("full", "lora", "lora", "qlora")), "--recompute", rng.choice(("none", "full")),
-            "--optimizer", rng.choice(("adamw", "adamw", "adamw-8bit", "adafactor", "lion", "sgd", "muon"))]
+            "--optimizer", rng.choice(("adamw", "adamw", "adamw-8bit", "adafactor", "lion", "sgd", "muon", "galore",
+                                       "galore-8bit", "apollo", "apollo-mini"))]
     plan += ["--layout", layout] if layout else []
     if plan[plan.index("--fine-tune") + 1] != "full":
         plan += ["--lora-rank", rng.choice(("8", "16", "64")),
@@ -127,8 +128,10 @@ def check_megatron(checkout):
     import torch
     torch.cuda.get_device_capability = lambda *_: (9, 0)
     torch.cuda.get_device_properties = lambda *_: collections.namedtuple("Properties", "major minor")(9, 0)
+    from megatron.core import utils
+    from packaging.version import Version
+    utils.get_te_version = lambda: Version("99")
     from megatron.training import arguments as reader
-    reader.is_te_min_version = lambda *_, **__: True
 
     def check(answer):
         arguments, environment = megatron_arguments(answer["text"])
@@ -165,6 +168,7 @@ def check_nanotron(checkout):
 
 def check_torchtitan(checkout):
     sys.path.insert(0, str(checkout))
+    sys.meta_path.append(EmptyModules("torchtitan"))  # what PyTorch has not got yet
     from torchtitan.config import ConfigManager
 
     def check(answer):
@@ -176,7 +180,9 @@ def check_torchtitan(checkout):
 
 
 # What frameworks import and no configuration needs; by framework.
-ABSENT = {"maxtext": ("pathwaysutils", "google.cloud.storage", "orbax", "tensorboardX", "cloud_tpu_diagnostics",
+ABSENT = {"torchtitan": ("torch.nn.attention.varlen", "torch.distributed.pipelining", "torchdata", "torchao", "tensorboard",
+                         "torch.utils.tensorboard", "wandb", "torchft"),
+          "maxtext": ("pathwaysutils", "google.cloud.storage", "orbax", "tensorboardX", "cloud_tpu_diagnostics",
                       "ml_goodput_measurement", "grain", "tensorflow", "tensorflow_datasets", "tensorflow_text", "aqt",
                       "qwix", "tokamax", "jetstream", "drjax", "google_cloud_mldiagnostics", "tunix"),
           "bridge": ("transformer_engine", "transformer_engine_torch", "tensorboard", "torch.utils.tensorboard", "wandb", "mlflow",

@@ -101,7 +101,21 @@ std::string plain(const JsonValue& value) {
   return to_text(value, JsonStyle::Compact);
 }
 
-/// Strings in double quotes, as JSON writes them: YAML reads the same.
+/// As JSON, whose strings YAML reads the same, but with a dot in every number that has an exponent: PyYAML,
+/// which reads YAML 1.1, takes 1e-05 for a text (yaml.org/type/float.html).
+std::string yaml_value(const JsonValue& value) {
+  if (const auto* elements = value.get_if<JsonArray>()) {
+    std::string text = "[";
+    for (const JsonValue& element : *elements) text += (text.size() > 1 ? "," : "") + yaml_value(element);
+    return text + "]";
+  }
+  std::string text = plain(value);
+  if (value.get_if<double>() == nullptr) return text;
+  const std::size_t exponent = text.find('e');
+  if (exponent != std::string::npos && text.find('.') == std::string::npos) text.insert(exponent, ".0");
+  return text;
+}
+
 void append_yaml(const JsonObject& object, int depth, std::string& text) {
   for (const auto& [key, value] : object) {
     text.append(static_cast<std::size_t>(depth) * 2, ' ').append(key).append(":");
@@ -109,7 +123,7 @@ void append_yaml(const JsonObject& object, int depth, std::string& text) {
       text += '\n';
       append_yaml(*inner, depth + 1, text);
     } else {
-      text += " " + plain(value) + "\n";
+      text += " " + yaml_value(value) + "\n";
     }
   }
 }

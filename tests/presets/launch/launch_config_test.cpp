@@ -715,7 +715,7 @@ TEST(launch_config, models_that_a_framework_does_not_have_are_refused) {
 TEST(launch_config, nanotron_is_told_the_base_of_rope_and_the_epsilon) {
   const std::string text = config(scenario("llama-3-8b", "8xH100", "zero1", "nanotron"), "nanotron").text;
   EXPECT_THAT(text, HasSubstr("\n    rope_theta: 500000.0\n"));
-  EXPECT_THAT(text, HasSubstr("\n    rms_norm_eps: 1e-05\n"));
+  EXPECT_THAT(text, HasSubstr("\n    rms_norm_eps: 1.0e-05\n"));
   EXPECT_THAT(text, HasSubstr("\n    is_llama_config: true\n"));
   EXPECT_THAT(config(scenario("qwen2.5-7b", "8xH100", "zero1", "nanotron"), "nanotron").text,
               HasSubstr("\n    is_qwen2_config: true\n"));
