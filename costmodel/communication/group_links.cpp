@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "costmodel/communication/nccl_tuning.h"
+#include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -39,6 +40,7 @@ void set_inside(GroupLinks& links, const NetworkLevel& level, const nccl::Archit
 /// The tiers above the level `cards` up to `highest`. `of_node`: cards of one domain that are the group's.
 void add_tiers(GroupLinks& links, const GroupPlacement& group, const ClusterSpec& cluster, std::size_t cards,
                std::size_t highest, const NetworkModel& network, double of_node) {
+  if (mutant("tiers-carry-everything")) return;
   const double uncongested = uncongested_share(network, links.domains);
   for (std::size_t i = cards + 1; i <= highest; ++i) {
     const bool off_rail = cluster.levels[i - 1].rail_optimised && !group.equal_rails;

@@ -83,6 +83,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "h100-80-sxm 128/8: nvlink4 8 450 > ib400 site 64 50 > wan 128 3.125"},
         ClusterCase{"pods_of_racks", "16x72xGB200+tier:pod:576+tier:core:x2",
                     "gb200 1152/4: nvlink5 72 900 > ib400 pod 576 50 > core 1152 25"},
+        ClusterCase{"rails_of_racks", "superpod-gb200",
+                    "gb200 1152/4: nvlink5 72 900 > ib400 scalable-unit 576 50 > spine 1152 50"},
         ClusterCase{"tiers_of_a_file", "llama3-405b",
                     "h100-80-sxm 16384/8: nvlink4 8 450 > roce400 pod 3072 50 > aggregation 16384 7.14286"},
         ClusterCase{"other_tiers_than_those_of_a_file", "llama3-405b+tier:pod:2048+tier:core:x2",
