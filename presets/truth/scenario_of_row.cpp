@@ -38,6 +38,13 @@ constexpr EngineProfile kEngineProfiles[] = {{"nanotron-polling", "nanotron-poll
                                              {"paxml", "paxml"},
                                              {"nemo-automodel", "fsdp2-automodel", true}};
 
+/// DeepSpeed wraps the model that it is given: transformers' Llama as it is (FlagOpen/FlagPerf@1b5a0303
+/// training/benchmarks/llama2_7b/deepspeed/run_pretraining.py: AutoModelForCausalLM), or with Liger's kernels
+/// in place, of which the fused loss is one.
+bool runs_transformers_layers(const TruthRow& row) {
+  return row.engine == "deepspeed" && row.arch == "llama" && row.ce_kind.empty();
+}
+
 /// Framework profile that stands for a word of the schema, mostly the one of its name. `engine` says more
 /// where it names an engine with a profile of its own, and the era which Megatron-LM, NeMo or fork it was.
 std::string_view profile_name(const TruthRow& row) {
@@ -46,6 +53,7 @@ std::string_view profile_name(const TruthRow& row) {
     if (own.engine == row.engine && meant) return own.profile;
   }
   if (row.framework_profile == "hf") return "hf-eager";
+  if (row.framework_profile == "deepspeed" && runs_transformers_layers(row)) return "hf-deepspeed";
   if (row.framework_profile == "megatron" && before_transformer_engine(row))
     return before_fused_accumulation(row) ? "megatron-2022" : "megatron-2023";
   return row.framework_profile;

@@ -153,6 +153,16 @@ TEST(scenario_of_row, products_with_4_bit_weights_kept_their_inputs_until_bitsan
   }
 }
 
+TEST(scenario_of_row, deepspeed_runs_transformers_layers_where_nothing_says_that_ligers_kernels_do) {
+  TruthRow row = plain_row();
+  row.framework_profile = "deepspeed", row.engine = "deepspeed", row.arch = "llama";
+  EXPECT_EQ(scenario_of(row).framework.name, "hf-deepspeed");
+  row.ce_kind = "chunked";  // by Liger's fused loss
+  EXPECT_EQ(scenario_of(row).framework.name, "deepspeed");
+  row.ce_kind = "", row.arch = "gpt";  // Megatron's code of the ZeRO papers
+  EXPECT_EQ(scenario_of(row).framework.name, "deepspeed");
+}
+
 TEST(scenario_of_row, automodel_has_a_profile_for_models_with_experts) {
   TruthRow row = plain_row();
   row.framework_profile = "fsdp2", row.engine = "nemo-automodel";
