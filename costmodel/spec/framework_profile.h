@@ -335,9 +335,9 @@ struct FrameworkProfile {
   /// Share of the host's time per layer and operation that is left where modules are captured as CUDA graphs,
   /// and where layers are compiled.
   double partial_graph_host = 0.3, compiled_host = 0.5;
+  bool compiles_layers = false;  // unless the recipe says otherwise
   /// Host time of a collective per member of its group, in runs whose pipeline crosses nodes.
   Seconds pipeline_collective_host;
-  bool compiles_layers = false;  // unless the recipe says otherwise
   Seconds step_overhead;        // fixed host time per optimizer step (data, logging, grad norm sync)
   Seconds microbatch_overhead;  // host time per micro-batch and stage
   /// Bytes read and written per local parameter of the optimizer step.  [docs/formulas.md#T7]

@@ -844,8 +844,8 @@ std::vector<std::string> launch_gaps(const Scenario& scenario, Launcher launcher
     if (gap.asked == names_no_model && !origin.load_by.empty()) continue;
     texts.emplace_back(gap.text);
   }
+  if (const std::string text = other_profile(scenario, launcher); !text.empty()) texts.push_back(text);
   return texts;
 }
 
 }  // namespace hexaplan::presets
-  if (const std::string text = other_profile(scenario, launcher); !text.empty()) texts.push_back(text);
