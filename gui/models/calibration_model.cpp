@@ -4,6 +4,7 @@
 #include <array>
 
 #include "costmodel/calibrate/calibration.h"
+#include "gui/models/number_text.h"
 
 namespace hexaplan::gui {
 namespace {
@@ -46,7 +47,7 @@ void appendKernels(const costmodel::Calibration& c, std::vector<Row>& out) {
     const costmodel::GemmCurve& curve = c.gemm[p];
     out.push_back(
         {CalibrationModel::tr("matrix products"),
-         CalibrationModel::tr("share of the peak, %1").arg(toQt(costmodel::kPrecisionNames[p].name)),
+         CalibrationModel::tr("share of the peak, %1").arg(utf8Text(costmodel::kPrecisionNames[p].name)),
          CellUnit::Percent, curve.share, originOf(curve.provenance),
          CalibrationModel::tr("Of the datasheet's dense peak, for large matrices; %1 measured correction(s).")
              .arg(curve.correction.size())});
