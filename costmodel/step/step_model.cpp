@@ -57,8 +57,8 @@ StepTime StepModel::time() const {
       loads.back().neighbours = neighbours;
       continue;
     }
-    StageLoad& load = loads.emplace_back(
-        StageLoad{.totals = stage_totals(totals_, stages_[s]), .neighbours = neighbours});
+    StageLoad& load =
+        loads.emplace_back(StageLoad{.totals = stage_totals(totals_, stages_[s]), .neighbours = neighbours});
     load.waits = combiner_.waits(totals_, stages_[s], transfers.emplace_back(transfers_of(s)), load.totals);
   }
   const Seconds span = span_of(loads);

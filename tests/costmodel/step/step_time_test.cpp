@@ -97,7 +97,8 @@ TEST(step_time, interleaved_stages_serve_their_neighbours_once_for_every_chunk) 
   };
   // Sixteen micro-batches over two stages, 32 over four. Every chunk has a neighbour on either side, but the
   // model's first and last one.
-  for (const Row& row : {Row{2, 2, 3 * 16}, Row{2, 4, 7 * 16}, Row{4, 2, 4 * 32 + 1}, Row{4, 4, 8 * 32 + 1}}) {
+  for (const Row& row :
+       {Row{2, 2, 3 * 16}, Row{2, 4, 7 * 16}, Row{4, 2, 4 * 32 + 1}, Row{4, 4, 8 * 32 + 1}}) {
     Scenario sc = example_scenario();
     sc.layout.dp = 8 / row.pp, sc.layout.pp = row.pp, sc.layout.vpp = row.vpp;
     sc.layout.schedule = ScheduleKind::Interleaved;

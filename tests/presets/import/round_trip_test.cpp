@@ -263,7 +263,8 @@ std::string words_of(const Scenario& s) {
 
 /// What names the profile that runs a file in place of the plan's.
 bool names_other_profile(const LaunchConfig& written) {
-  return std::ranges::any_of(written.gaps, [](const std::string& gap) { return gap.starts_with("profile "); });
+  return std::ranges::any_of(written.gaps,
+                             [](const std::string& gap) { return gap.starts_with("profile "); });
 }
 
 /// A plan costs what its file read again costs, or the file says whose kernels run instead.
