@@ -161,6 +161,7 @@ class ContestRun {
       const std::vector<Prospect> prospects = found.prospects.sorted();
       prospects_.insert(prospects_.end(), prospects.begin(), prospects.end());
       if (!found.prospects.complete() && !prospects.empty()) left_out_.push_back(prospects.back().bound);
+      if (found.outclassed) outclassed_.push_back(*found.outclassed);
       // The best of every family as it is, whatever room its bounds had left it.
       for (const TopList::Entry& entry : found.top.entries())
         prospects_.push_back({entry.scored, entry.scored});
@@ -180,10 +181,11 @@ class ContestRun {
       if (stop_.stop_requested()) break;
     }
     contest_.spread = spread_;
-    const bool all = std::none_of(left_out_.begin(), left_out_.end(),
-                                  [&](const Scored& bound) { return could_be_listed(bound); });
-    contest_.settled = !stop_.stop_requested() && all;
-    return listed();
+    const auto could = [&](const Scored& bound) { return could_be_listed(bound); };
+    contest_.settled = !stop_.stop_requested() && std::ranges::none_of(left_out_, could);
+    Finalists out = listed();
+    out.misses_outclassed = std::ranges::any_of(outclassed_, could);
+    return out;
   }
 
  private:
@@ -361,6 +363,7 @@ class ContestRun {
   Goal goal_;
   std::vector<Prospect> prospects_;  // by bound
   std::vector<Scored> left_out_;     // by hardware, the least bound of what there was no room for
+  std::vector<Scored> outclassed_;   // … and of layouts that earlier plans seemed to beat
   std::size_t next_ = 0;
   std::vector<Finalist> finalists_;
   double spread_ = 0;

@@ -20,6 +20,7 @@ struct Finalists {
   std::vector<RankedPlan> plans;  // best first
   std::vector<Plan> refined;      // every refinement that meets the limits, in closed form
   Contest contest;
+  bool misses_outclassed = false;  // a layout could be listed that the search left out for its bound
 };
 
 /// Refines and simulates candidates in order of their bounds until no remaining one can be listed, and ranks

@@ -91,7 +91,8 @@ void Account::reject(std::size_t rule, std::int64_t candidates, const Candidate&
 void Account::reject(Limit limit, std::int64_t candidates, double distance, const Candidate& closest) {
   LimitTally& tally = limits[static_cast<std::size_t>(limit)];
   tally.candidates += candidates;
-  if (distance < tally.distance) {
+  const bool earlier = distance == tally.distance && closest.unit < tally.closest.unit;
+  if (distance < tally.distance || earlier) {
     tally.distance = distance;
     tally.closest = closest;
   }
@@ -100,8 +101,10 @@ void Account::reject(Limit limit, std::int64_t candidates, double distance, cons
 void Account::merge(const Account& other) {
   if (other.risky) offer_risky(*other.risky);
   for (std::size_t i = 0; i < rules.size(); ++i) {
-    if (rules[i].candidates == 0) rules[i].example = other.rules[i].example;
-    rules[i].candidates += other.rules[i].candidates;
+    const RuleTally& tally = other.rules[i];
+    const bool earlier = tally.candidates > 0 && tally.example.unit < rules[i].example.unit;
+    if (rules[i].candidates == 0 || earlier) rules[i].example = tally.example;
+    rules[i].candidates += tally.candidates;
   }
   for (std::size_t i = 0; i < kLimits; ++i) {
     reject(static_cast<Limit>(i), other.limits[i].candidates, other.limits[i].distance,
@@ -120,6 +123,7 @@ void Findings::merge(const Findings& other) {
   top.merge(other.top);
   prospects.merge(other.prospects);
   front.merge(other.front);
+  if (other.outclassed) offer_outclassed(*other.outclassed);
 }
 
 }  // namespace hexaplan::planner

@@ -106,9 +106,9 @@ class Front {
 
 /// The best of the units before another one.
 struct Incumbents {
-  std::size_t hardware = 0;  // of `front`
   TopList top;
-  Front front;
+  Front front;                  // on the same hardware
+  std::optional<Scored> risky;  // Account::risky, on any
 };
 
 /// Candidates that one rule rejected, with the first of them. Dimensions that the rule does not read were not
@@ -156,9 +156,14 @@ struct Findings : Account {
   /// Adds the results of a later part of the space.
   void merge(const Findings& other);
 
+  void offer_outclassed(const Scored& bound) {
+    if (!outclassed || better(bound, *outclassed)) outclassed = bound;
+  }
+
   TopList top;
   Prospects prospects;
   Front front;
+  std::optional<Scored> outclassed;  // the least bound of layouts that were left out for it
 };
 
 }  // namespace hexaplan::planner

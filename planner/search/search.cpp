@@ -15,6 +15,7 @@
 #include "planner/search/contest.h"
 #include "planner/search/findings.h"
 #include "planner/search/rejections.h"
+#include "planner/search/unit_order.h"
 #include "planner/search/unit_search.h"
 #include "planner/search/work.h"
 
@@ -48,62 +49,104 @@ std::size_t prospect_room(const SearchProblem& problem, const SearchOptions& opt
   return std::max({std::size_t{1}, options.room, for_each_listed * problem.top});
 }
 
-/// What all units hold. Findings are merged in the order of units as soon as those before are complete, so
-/// that only those of units under way take memory, and the answer does not depend on threads.
+/// What all units hold. Findings are merged in the order in which units begin as soon as those before are
+/// complete, so that only those of units under way take memory, and the answer does not depend on threads.
 struct Found {
   TopList top;                        // on any hardware
   std::vector<Findings> of_hardware;  // by hardware option
+  std::optional<Scored> risky;        // the best on any hardware
+
+  void merge(std::size_t hardware, const Findings& later) {
+    of_hardware[hardware].merge(later);
+    top.merge(later.top);
+    if (later.risky && (!risky || better(*later.risky, *risky))) risky = later.risky;
+  }
 };
 struct UnitFindings {
-  std::size_t unit = 0;
+  std::size_t place = 0;  // in the order in which units begin
   std::unique_ptr<Findings> findings;
 };
 struct UnitStart {
-  std::size_t unit = 0;
-  std::shared_ptr<const Incumbents> incumbents;
+  std::size_t place = 0;
+  std::shared_ptr<const std::vector<Incumbents>> incumbents;  // by hardware option
 };
 /// A unit begins once all those this far before it are merged, and knows their best plans and no others': so
 /// the answer does not depend on the number of threads, and findings take little memory.
 constexpr std::size_t kUnitsAhead = 32;
 
-Found run_units(const SearchProblem& problem, const Work& work, const SearchOptions& options,
-                std::size_t room) {
-  Found found{TopList{problem.top}, {}};
-  for (std::size_t m = 0; m < problem.hardware.size(); ++m) found.of_hardware.emplace_back(problem.top, room);
-  // What is simulated later can break a limit of its step. So can all that is best on one hardware option.
-  const bool limits_steps = problem.constraints.limit_steps();
-  ProgressReport report{options, work.units.size()};
-  LeastSeen closest;
-  std::array<std::shared_ptr<const Incumbents>, kUnitsAhead> incumbents;
-  std::size_t next = 0;
-  const auto start = [&](tbb::flow_control& control) {
-    if (next == work.units.size() || options.stop.stop_requested()) control.stop();
-    const std::size_t unit = next++;
-    return UnitStart{unit, incumbents[unit % kUnitsAhead]};
-  };
-  const auto run = [&](const UnitStart& begin) {
-    UnitFindings result{begin.unit, std::make_unique<Findings>(problem.top, room)};
-    const Unit& unit = work.units[begin.unit];
-    UnitSearch search{problem, work.spaces[unit.hardware], unit.hardware, &closest};
-    search.run(unit, static_cast<std::uint32_t>(begin.unit), *result.findings, options.stop,
-               begin.incumbents.get());
-    report.finished(result.findings->counts.priced);
+class UnitsRun {
+ public:
+  UnitsRun(const SearchProblem& problem, const Work& work, const SearchOptions& options)
+      : problem_{problem},
+        work_{work},
+        options_{options},
+        order_{promising_first(problem, work)},
+        report_{options, work.units.size()} {
+    for (std::size_t m = 0; m < problem.hardware.size(); ++m)
+      found_.of_hardware.emplace_back(problem.top, options.room);
+  }
+
+  /// The first units run in rounds, each of as many as ran before it, whose best plans it knows.
+  Found run() {
+    for (std::size_t first = 0, last = 0; first < order_.size(); first = last) {
+      const std::size_t most = first < kUnitsAhead ? std::max(first * 2, std::size_t{1}) : order_.size();
+      last = std::min(most, order_.size());
+      run_round(first, last);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void run_round(std::size_t first, std::size_t last) {
+    known_.fill(incumbents());
+    std::size_t next = first;
+    const auto start = [&](tbb::flow_control& control) {
+      if (next == last || options_.stop.stop_requested()) control.stop();
+      const std::size_t place = next++;
+      return UnitStart{place, known_[place % kUnitsAhead]};
+    };
+    const auto run = [&](const UnitStart& begin) { return run_unit(begin); };
+    const auto merge = [&](const UnitFindings& result) {
+      found_.merge(work_.units[order_[result.place]].hardware, *result.findings);
+      known_[result.place % kUnitsAhead] = incumbents();
+    };
+    tbb::parallel_pipeline(
+        kUnitsAhead, tbb::make_filter<void, UnitStart>(tbb::filter_mode::serial_in_order, start) &
+                         tbb::make_filter<UnitStart, UnitFindings>(tbb::filter_mode::parallel, run) &
+                         tbb::make_filter<UnitFindings, void>(tbb::filter_mode::serial_in_order, merge));
+  }
+
+  [[nodiscard]] UnitFindings run_unit(const UnitStart& begin) {
+    UnitFindings result{begin.place, std::make_unique<Findings>(problem_.top, options_.room)};
+    const std::size_t number = order_[begin.place];
+    const Unit& unit = work_.units[number];
+    UnitSearch search{problem_, work_.spaces[unit.hardware], unit.hardware, &closest_};
+    if (options_.every_layout) search.price_every_layout();
+    search.run(unit, static_cast<std::uint32_t>(number), *result.findings, options_.stop,
+               &(*begin.incumbents)[unit.hardware]);
+    report_.finished(result.findings->counts.priced);
     return result;
-  };
-  const auto merge = [&](const UnitFindings& result) {
-    const std::size_t hardware = work.units[result.unit].hardware;
-    Findings& here = found.of_hardware[hardware];
-    here.merge(*result.findings);
-    found.top.merge(result.findings->top);
-    incumbents[result.unit % kUnitsAhead] = std::make_shared<const Incumbents>(
-        Incumbents{hardware, limits_steps ? here.top : found.top, here.front});
-  };
-  tbb::parallel_pipeline(kUnitsAhead,
-                         tbb::make_filter<void, UnitStart>(tbb::filter_mode::serial_in_order, start) &
-                             tbb::make_filter<UnitStart, UnitFindings>(tbb::filter_mode::parallel, run) &
-                             tbb::make_filter<UnitFindings, void>(tbb::filter_mode::serial_in_order, merge));
-  return found;
-}
+  }
+
+  /// What is simulated later can break a limit of its step. So can all that is best on one hardware option.
+  [[nodiscard]] std::shared_ptr<const std::vector<Incumbents>> incumbents() const {
+    std::vector<Incumbents> all;
+    for (const Findings& here : found_.of_hardware) {
+      const TopList& top = problem_.constraints.limit_steps() ? here.top : found_.top;
+      all.push_back({top, here.front, found_.risky});
+    }
+    return std::make_shared<const std::vector<Incumbents>>(std::move(all));
+  }
+
+  const SearchProblem& problem_;
+  const Work& work_;
+  const SearchOptions& options_;
+  std::vector<std::size_t> order_;
+  ProgressReport report_;
+  LeastSeen closest_;
+  Found found_{TopList{problem_.top}, {}, {}};
+  std::array<std::shared_ptr<const std::vector<Incumbents>>, kUnitsAhead> known_;
+};
 
 /// Time and money count per sequence: batches may differ.
 bool beats(const Plan& a, const Plan& b) {
@@ -143,26 +186,30 @@ std::vector<Plan> joint_front(const SearchProblem& problem, const Work& work,
 
 /// Searches, and searches again with more room as long as fewer plans are listed than asked for and prospects
 /// were left out: with a limit that bounds keep and plans break, those with the lowest bounds may be of no
-/// use.
-Finalists find_finalists(const SearchProblem& problem, const Work& work, const SearchOptions& options,
+/// use. Where the list became so slow once simulated that a layout could enter it which was left out for its
+/// bound, every layout is priced.
+Finalists find_finalists(const SearchProblem& problem, const Work& work, SearchOptions options,
                          Found& found) {
-  std::size_t room = prospect_room(problem, options);
-  found = run_units(problem, work, options, room);
-  Finalists finalists = hold_contest(problem, work, found.of_hardware, options.stop);
   constexpr std::size_t most = std::size_t{1} << 20, growth = 16;
-  const SearchOptions again{.threads = options.threads, .progress = {}, .stop = options.stop};
-  while (finalists.plans.size() < problem.top && !finalists.contest.settled && room < most &&
-         !options.stop.stop_requested()) {
-    room *= growth;
-    found = run_units(problem, work, again, room);
-    finalists = hold_contest(problem, work, found.of_hardware, options.stop);
+  options.room = prospect_room(problem, options);
+  for (;;) {
+    found = UnitsRun{problem, work, options}.run();
+    Finalists finalists = hold_contest(problem, work, found.of_hardware, options.stop);
+    const bool more_room =
+        finalists.plans.size() < problem.top && !finalists.contest.settled && options.room < most;
+    if (options.stop.stop_requested() || (!finalists.misses_outclassed && !more_room)) return finalists;
+    if (finalists.misses_outclassed) {
+      options.every_layout = true;
+    } else {
+      options.room *= growth;
+    }
+    options.progress = {};
   }
-  return finalists;
 }
 
 Ranking search_in_arena(const SearchProblem& problem, const SearchOptions& options) {
   const Work work = divide(problem);
-  Found found{TopList{0}, {}};
+  Found found{TopList{0}, {}, {}};
   Finalists finalists = find_finalists(problem, work, options, found);
   Account account;
   for (const Findings& here : found.of_hardware) account.merge(here);
@@ -187,8 +234,11 @@ class JointProgress {
   JointProgress(std::size_t searches, const SearchOptions& options) : options_{options}, of_(searches) {}
   /// What search `index` is given.
   [[nodiscard]] SearchOptions options_of(std::size_t index) {
-    SearchOptions own{
-        .threads = options_.threads, .progress = {}, .stop = options_.stop, .room = options_.room};
+    SearchOptions own{.threads = options_.threads,
+                      .progress = {},
+                      .stop = options_.stop,
+                      .room = options_.room,
+                      .every_layout = options_.every_layout};
     if (options_.progress) own.progress = [this, index](const SearchProgress& now) { report(index, now); };
     return own;
   }

@@ -24,6 +24,9 @@ struct SearchOptions {
   /// Candidates with the lowest bounds that are kept of each hardware option, at least. Where too few of them
   /// become plans, the search begins anew and keeps more.
   std::size_t room = 4096;
+  /// Prices layouts, too, that earlier plans beat by a bound. The answer has the same plans and front; fewer
+  /// candidates are outclassed, and more counted by the limits that they break.
+  bool every_layout = false;
 };
 
 /// The best candidates of the whole space; exact: what is left unpriced cannot be among them

@@ -300,7 +300,7 @@ LiveLoad UnitSearch::live_when_warm(const WarmUp& stage) const {
   for (const WarmUp::Forwards& forwards : stage.chunks) {
     StagePlan chunk = forwards.chunk;
     recompute_first(forwards.first, chunk);
-    live.at[index_of(kForward)] += content_->memory.kept(chunk) * forwards.count;
+    live.at[index_of(kForward)] += content_->memory->kept(chunk) * forwards.count;
   }
   return live;
 }
@@ -348,7 +348,8 @@ void UnitSearch::walk_order(std::uint16_t order) {
   candidate_.order = order;
   sc_.layout.order = space_.lists.order[order];
   pricer_.emplace(sc_, hardware_.calibration);
-  pass_of_.assign(space_.lists.micro_batch.size() * 4 * space_.recomputes.size() * kOperationKinds, nullptr);
+  pass_of_.assign(space_.lists.micro_batch.size() * 4 * (space_.recomputes.size() + 1) * kOperationKinds,
+                  nullptr);
   states_.clear();
   states_.resize(plans_ * sharding_options_.size() * 4);
   for (const LayoutChoice& combination : combinations_) price(combination);
@@ -363,6 +364,8 @@ void UnitSearch::price(const LayoutChoice& combination) {
   sc_.recipe.micro_batch = space_.lists.micro_batch[combination.batch];
   microbatches_ = static_cast<double>(microbatches_per_step(sc_));
   warm_up_.reset();
+  least_loads_of_.reset();
+  refinable_ = refines_ && can_be_refined(sc_);
   const Seconds message = message_time(sc_, local_dims(sc_), *pricer_);
   active_.clear();
   for (const std::uint16_t sharding : combination.shardings) {
@@ -376,11 +379,11 @@ void UnitSearch::price(const LayoutChoice& combination) {
       prune(combination, states);
       continue;
     }
-    active_.push_back(
-        {sharding, operations_of_sharding(sc_), &states, StepCombiner{sc_, message}, variance_of_layout()});
+    const ShardingChoice shard{sharding, operations_of_sharding(sc_), &states, StepCombiner{sc_, message},
+                               variance_of_layout()};
+    if (!outclasses_layout(combination, shard)) active_.push_back(shard);
   }
   if (active_.empty()) return;
-  refinable_ = refines_ && can_be_refined(sc_);
   prospects_.assign(active_.size() * (space_.recomputes.size() + 1), std::nullopt);
   for (std::size_t option = 0; option < space_.recomputes.size(); ++option) {
     price_recomputation(combination, static_cast<std::uint16_t>(option));
@@ -467,10 +470,10 @@ void UnitSearch::set_stages(const LayoutChoice& combination, const PassPart& par
   for (std::size_t g = 0; g < groups.size(); ++g) {
     plan_[g] = groups[g].plan;
     recompute_first(groups[g].first, plan_[g]);
-    live_[g] = part.content->memory.load(plan_[g], combination.in_flight[g]);
+    live_[g] = content_->memory->load(plan_[g], combination.in_flight[g]);
     if (*warm_up_) least_live_.push_back(live_when_warm((**warm_up_)[g]));
     if (sc_.recipe.offload != 0)
-      offloaded_.push_back(part.content->memory.offloaded(plan_[g], combination.in_flight[g]));
+      offloaded_.push_back(content_->memory->offloaded(plan_[g], combination.in_flight[g]));
   }
 }
 
@@ -488,7 +491,12 @@ void UnitSearch::price_stages(const LayoutChoice& combination, PassPart& part, i
 void UnitSearch::time_stages() {
   if (timed_) return;
   timed_ = true;
-  times_ = &times_of(*pass_);
+  set_loads(*pass_);
+}
+
+/// Times of the stages that plan_ has.
+void UnitSearch::set_loads(PassPart& part) {
+  times_ = &times_of(part);
   const std::vector<StageGroup>& groups = combination_->pipe->groups;
   loads_.resize(groups.size());
   const auto is_end = [&](int stage) { return stage == 0 || stage + 1 == sc_.layout.pp; };

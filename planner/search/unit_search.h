@@ -60,6 +60,9 @@ class UnitSearch {
   void run(const Unit& unit, std::uint32_t number, Findings& findings, const std::stop_token& stop,
            const Incumbents* incumbents = nullptr);
 
+  /// Every layout is priced, however slow a bound says it is.
+  void price_every_layout() { prices_every_layout_ = true; }
+
   /// Called for every candidate that is priced; for tests.
   using Visitor = std::function<void(const Candidate&, costmodel::Seconds step, costmodel::Bytes peak)>;
   void set_visitor(Visitor visitor) { visitor_ = std::move(visitor); }
@@ -112,7 +115,7 @@ class UnitSearch {
   };
   /// Memory of forward and backward passes, and what they run once a candidate fits: wherever ranks lie.
   struct PassContent {
-    costmodel::ActivationMemory memory;
+    std::optional<costmodel::ActivationMemory> memory;  // made when it is first asked for
     std::map<Offloading, costmodel::LayerWork> work;
   };
   /// … with the time that it takes where they do lie.
@@ -175,6 +178,8 @@ class UnitSearch {
   void walk_order(std::uint16_t order);
   void price(const LayoutChoice& combination);
   void price_recomputation(const LayoutChoice& combination, std::uint16_t option);
+  void set_least_loads(const LayoutChoice& combination);
+  [[nodiscard]] bool outclasses_layout(const LayoutChoice& combination, const ShardingChoice& shard);
   [[nodiscard]] double variance_of_layout();
   void prune(const LayoutChoice& combination, const StatePart& states);
   void does_not_fit(std::int64_t candidates, costmodel::Bytes peak, bool exact = true);
@@ -185,6 +190,7 @@ class UnitSearch {
   void set_stages(const LayoutChoice& combination, const PassPart& part);
   void price_stages(const LayoutChoice& combination, PassPart& part, int operations);
   void time_stages();
+  void set_loads(PassPart& part);
   [[nodiscard]] costmodel::Seconds least_span() const;
   void price_candidate(const ShardingChoice& shard);
   [[nodiscard]] costmodel::Seconds known_span(const ShardingChoice& shard);
@@ -209,6 +215,7 @@ class UnitSearch {
   [[nodiscard]] costmodel::Seconds refined_bound(const ShardingChoice& shard, costmodel::Seconds step);
   [[nodiscard]] costmodel::Seconds uneven_bound(const ShardingChoice& shard, bool recomputes) const;
   [[nodiscard]] costmodel::Seconds step_without_recompute(const ShardingChoice& shard);
+  [[nodiscard]] bool is_out_of_reach(const Scored& bound) const;
   [[nodiscard]] bool is_outclassed(const Scored& at_best) const;
   [[nodiscard]] bool is_hopeless(costmodel::Seconds least_step, costmodel::Bytes peak);
   [[nodiscard]] std::optional<Limit> broken_limit(costmodel::Seconds step, costmodel::Bytes peak) const;
@@ -227,6 +234,15 @@ class UnitSearch {
   void set_sharding(std::uint16_t sharding);
   /// The part for the current choice and recompute `option`.
   [[nodiscard]] PassPart& pass_part(std::uint16_t option);
+  /// … without the memory of its content. `option` may be nothing_recomputed().
+  [[nodiscard]] PassPart& timed_part(std::uint16_t option);
+  /// The number behind the last recompute option: nothing is recomputed, whatever the options are.
+  [[nodiscard]] std::uint16_t nothing_recomputed() const {
+    return static_cast<std::uint16_t>(space_.recomputes.size());
+  }
+  [[nodiscard]] costmodel::Recompute recompute_of(std::uint16_t option) const {
+    return option < space_.recomputes.size() ? space_.recomputes[option].recompute : costmodel::Recompute{};
+  }
   [[nodiscard]] const costmodel::LayerTotals& times_of(PassPart& part);
   [[nodiscard]] const StatePart& state_part(const PipelineChoice& pipe, std::uint16_t sharding);
   [[nodiscard]] StatePart make_state_part(const PipelineChoice& pipe, std::uint16_t sharding);
@@ -241,6 +257,7 @@ class UnitSearch {
   std::array<bool, costmodel::kLayerClasses> used_{};
   Goal goal_;
   LeastSeen* closest_;
+  bool prices_every_layout_ = false;
   bool refines_ = false;             // plans are refined before they are ranked …
   bool counts_layers_ = false;       // whether some choice recomputes a number of layers
   bool chooses_recomputed_ = false;  // … and then choose how many layers to recompute
@@ -293,6 +310,7 @@ class UnitSearch {
   const LayoutChoice* combination_ = nullptr;
   const PassContent* content_ = nullptr;  // of the stages that are set
   PassPart* pass_ = nullptr;
+  std::optional<int> least_loads_of_;  // operations_of_sharding; whether loads_ are the layout's least ones
   const costmodel::LayerTotals* times_ = nullptr;
   double caution_ = 1;          // of its step time
   bool chunks_differ_ = false;  // PipelineChoice::chunks_differ of the present one

@@ -85,7 +85,7 @@ Bytes UnitSearch::replayed_peak(const Scenario& sc, const StatePart& states) {
                                                .sp = candidate_.sp,
                                                .layers = sc.recipe.recompute.layers,
                                                .sharding = operations_of_sharding(sc)}];
-  if (replayed.empty()) replayed = replayed_live(sc, content_->memory);
+  if (replayed.empty()) replayed = replayed_live(sc, *content_->memory);
   const Allocator allocator = allocator_of(sc);
   Bytes peak;
   for (std::size_t g = 0; g < pipe.groups.size(); ++g) {
@@ -262,6 +262,55 @@ Seconds UnitSearch::uneven_bound(const ShardingChoice& shard, bool recomputes) c
   return pace + everywhere + (shard.combiner.has_closed_form() ? work + by_layer : Seconds{});
 }
 
+/// Loads of the present layout's stages where nothing is recomputed: no other choice takes less time.
+void UnitSearch::set_least_loads(const LayoutChoice& combination) {
+  const int operations = operations_of_sharding(sc_);
+  if (least_loads_of_ == operations) return;
+  least_loads_of_ = operations;
+  combination_ = &combination;
+  plan_.clear();
+  for (const StageGroup& group : combination.pipe->groups) plan_.push_back(group.plan);
+  set_loads(timed_part(nothing_recomputed()));
+}
+
+/// Whether earlier plans beat whatever becomes of the present layout with this sharding. Its candidates are
+/// counted then.
+bool UnitSearch::outclasses_layout(const LayoutChoice& combination, const ShardingChoice& shard) {
+  // The more a plan recomputes, the less it copies to the host.
+  const bool copies = (sc_.recipe.offload & kOffloadActivations) != 0;
+  if (visitor_ || prices_every_layout_ || copies) return false;
+  sc_.recipe.recompute = {};
+  candidate_.recompute = candidate_.layers = 0;
+  set_least_loads(combination);
+  set_waits(shard);
+  Seconds step = step_of(shard, refinable_ ? Seconds{} : least_span_);
+  if (refinable_ && sc_.layout.vpp == 1) step = smaller(step, uneven_bound(shard, false));
+  if (problem_.rank_by != RankBy::Expected)
+    caution_ = caution(problem_.rank_by, time_sigma(sc_.framework, hardware_.calibration, shard.variance));
+  const Scored bound = scored(step, least_of_states(*shard.states));
+  if (!is_out_of_reach(bound)) return false;
+  const std::int64_t choices = recompute_choices(*combination.pipe);
+  findings_->counts.enumerated += choices;
+  findings_->counts.outclassed += choices;
+  findings_->offer_outclassed(bound);
+  return true;
+}
+
+/// Whether what has this bound enters no list even where simulation takes more off its closed form than it
+/// has taken off any, is not on the front and not the best of what is too risky.
+bool UnitSearch::is_out_of_reach(const Scored& bound) const {
+  Scored simulated = bound;
+  if (problem_.simulate_winners) {
+    if (goal_.follows_step_time()) simulated.goal *= 1 - kReplayedSpread;
+    simulated.step = bound.step * (1 - kReplayedSpread);
+  }
+  if (findings_->top.admits(simulated) && (!incumbents_ || incumbents_->top.admits(simulated))) return false;
+  if (findings_->front.admits(bound) && (!incumbents_ || incumbents_->front.admits(bound))) return false;
+  const bool may_be_risky = safe_memory_ < most_memory_ && findings_->admits_risky(bound) &&
+                            (!incumbents_ || !incumbents_->risky || better(bound, *incumbents_->risky));
+  return !may_be_risky;
+}
+
 /// Whether earlier plans keep such a candidate out of both the list and the front. What is simulated before
 /// it is listed, and not refined, has to be priced for that.
 bool UnitSearch::is_outclassed(const Scored& at_best) const {
@@ -271,8 +320,7 @@ bool UnitSearch::is_outclassed(const Scored& at_best) const {
   const bool listed =
       findings_->top.admits(simulated) && (!incumbents_ || incumbents_->top.admits(simulated));
   if (listed) return false;
-  const bool same_gpus = incumbents_ && incumbents_->hardware == unit_.hardware;
-  return !findings_->front.admits(at_best) || (same_gpus && !incumbents_->front.admits(at_best));
+  return !findings_->front.admits(at_best) || (incumbents_ && !incumbents_->front.admits(at_best));
 }
 
 /// Replaying a schedule costs hundreds of times as much as a closed form. True for candidates that would be

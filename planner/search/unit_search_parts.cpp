@@ -53,16 +53,27 @@ std::size_t UnitSearch::PassKeyHash::operator()(const PassKey& key) const {
 }
 
 UnitSearch::PassPart& UnitSearch::pass_part(std::uint16_t option) {
+  PassPart& part = timed_part(option);
+  std::optional<ActivationMemory>& memory = part.content->memory;
+  if (!memory) {
+    sc_.recipe.recompute = operations_of(space_.recomputes[option].recompute);
+    memory.emplace(sc_, local_dims(sc_), used_);
+    memory->sum();
+  }
+  return part;
+}
+
+UnitSearch::PassPart& UnitSearch::timed_part(std::uint16_t option) {
   const int sharding = operations_of_sharding(sc_);
   const bool forwards_first = sc_.layout.schedule == ScheduleKind::GPipe;
   const std::size_t variant =
       (std::size_t{candidate_.batch} * 2 + candidate_.sp) * 2 + (forwards_first ? 1 : 0);
-  const std::size_t index =
-      (variant * space_.recomputes.size() + option) * kOperationKinds + static_cast<std::size_t>(sharding);
+  const std::size_t index = (variant * (space_.recomputes.size() + 1) + option) * kOperationKinds +
+                            static_cast<std::size_t>(sharding);
   if (pass_of_[index] != nullptr) return *pass_of_[index];
-  sc_.recipe.recompute = operations_of(space_.recomputes[option].recompute);
+  sc_.recipe.recompute = operations_of(recompute_of(option));
   std::uint16_t like = 0;  // first option that runs the same operations
-  while (operations_of(space_.recomputes[like].recompute) != sc_.recipe.recompute) ++like;
+  while (operations_of(recompute_of(like)) != sc_.recipe.recompute) ++like;
   PassKey key{.batch = candidate_.batch,
               .recompute = like,
               .sp = candidate_.sp,
@@ -71,10 +82,7 @@ UnitSearch::PassPart& UnitSearch::pass_part(std::uint16_t option) {
               .sharding = sharding,
               .microbatches = counts_microbatches(sc_) ? microbatches_per_step(sc_) : 0};
   std::unique_ptr<PassContent>& content = contents_[key];
-  if (!content) {
-    content = std::make_unique<PassContent>(PassContent{ActivationMemory{sc_, local_dims(sc_), used_}, {}});
-    content->memory.sum();
-  }
+  if (!content) content = std::make_unique<PassContent>();
   key.pipeline_crosses_network = pricer_->pipeline_crosses_network();
   key.placements = {pricer_->placement_of(Group::Tensor), pricer_->placement_of(Group::Context),
                     pricer_->placement_of(Group::Expert), pricer_->placement_of(Group::ExpertTensor)};

@@ -336,6 +336,53 @@ TEST(exact_search, no_refinement_of_any_candidate_beats_the_first_plan) {
   EXPECT_GT(refined, 5);
 }
 
+void expect_same_plans(const std::vector<Plan>& some, const std::vector<Plan>& others) {
+  ASSERT_EQ(some.size(), others.size());
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    EXPECT_EQ(some[i].layout, others[i].layout);
+    EXPECT_EQ(some[i].recipe, others[i].recipe);
+    EXPECT_EQ(some[i].price, others[i].price);
+  }
+}
+
+std::vector<Plan> plans_of(const Ranking& ranking) {
+  std::vector<Plan> plans;
+  for (const RankedPlan& ranked : ranking.plans) plans.push_back(ranked.plan);
+  if (ranking.best_at_any_risk) plans.push_back(*ranking.best_at_any_risk);
+  return plans;
+}
+
+TEST(exact_search, layouts_left_out_for_their_bound_are_in_no_list_and_not_on_the_front) {
+  std::int64_t left_out = 0;
+  int risky = 0, refined = 0;
+  for (std::uint64_t seed = 1; seed <= kProblems / 2; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    SearchProblem problem = random_problem(seed);
+    problem.refine_winners = seed % 2 == 0;
+    problem.simulate_winners = seed % 3 != 0;
+    problem.top = 1 + seed % 3;
+    problem.constraints.max_risk = seed % 5 == 0 ? 1 : 0.05;
+    if (seed % 4 == 0) {
+      problem.space.recompute.push_back({.mode = RecomputeMode::Layers});
+      problem.space.pp = {2, 4, 8};
+    }
+    const Ranking ranking = search(problem);
+    const Ranking every = search(problem, {.every_layout = true});
+    expect_same_plans(plans_of(ranking), plans_of(every));
+    expect_same_plans(ranking.pareto, every.pareto);
+    EXPECT_EQ(ranking.contest.settled, every.contest.settled);
+    EXPECT_EQ(ranking.counts.enumerated, every.counts.enumerated);
+    EXPECT_LE(every.counts.outclassed, ranking.counts.outclassed);
+    if (HasFailure()) return;
+    left_out += ranking.counts.outclassed - every.counts.outclassed;
+    risky += ranking.best_at_any_risk ? 1 : 0;
+    for (const RankedPlan& plan : ranking.plans) refined += plan.refined_from ? 1 : 0;
+  }
+  EXPECT_GT(left_out, 1000);
+  EXPECT_GT(risky, 5);
+  EXPECT_GT(refined, 5);
+}
+
 /// Candidates on three counts of GPUs, few enough to simulate all of them.
 SearchProblem three_counts() {
   SearchProblem problem;

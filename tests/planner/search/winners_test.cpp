@@ -177,9 +177,10 @@ TEST(ranking, of_machines_too_small_says_what_comes_closest) {
 
 TEST(ranking, lists_no_plan_that_runs_out_of_memory_more_often_than_allowed) {
   SearchProblem problem = example_problem();
-  problem.space.schedule = {ScheduleKind::OneFOneB};  // nothing is ruled out unpriced
+  problem.space.schedule = {ScheduleKind::OneFOneB};
   problem.hardware[0].cluster.gpu.memory = Bytes{24e9};
-  const Ranking safe = search(problem);
+  const SearchOptions all{.every_layout = true};  // nothing is ruled out unpriced
+  const Ranking safe = search(problem, all);
   ASSERT_FALSE(safe.plans.empty());
   for (const RankedPlan& plan : safe.plans) {
     EXPECT_LE(plan.plan.price.risk, kDefaultRisk);
@@ -194,7 +195,7 @@ TEST(ranking, lists_no_plan_that_runs_out_of_memory_more_often_than_allowed) {
   problem.constraints.max_risk = 1;
   problem.refine_winners = false;
   problem.simulate_winners = false;
-  const Ranking any = search(problem);
+  const Ranking any = search(problem, all);
   EXPECT_EQ(rejection(any, "max-risk"), nullptr);
   EXPECT_FALSE(any.best_at_any_risk.has_value());
   EXPECT_EQ(any.counts.feasible, safe.counts.feasible + risk->candidates);
