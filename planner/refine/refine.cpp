@@ -45,11 +45,21 @@ using Counts = LayersByClass;
 /// layers_by_class of any of a model's layers: a dealer asks for thousands of ranges.
 class LayerRanges {
  public:
-  explicit LayerRanges(const ModelSpec& model) : before_(static_cast<std::size_t>(model.layers) + 1) {
+  explicit LayerRanges(const ModelSpec& model)
+      : before_(static_cast<std::size_t>(model.layers) + 1), first_alike_(before_.size()) {
+    std::size_t last = 0;
     for (std::size_t layer = 0; layer + 1 < before_.size(); ++layer) {
+      const std::size_t kind = index_at(class_of_layer(model, static_cast<std::int64_t>(layer)));
       before_[layer + 1] = before_[layer];
-      ++before_[layer + 1][index_at(class_of_layer(model, static_cast<std::int64_t>(layer)))];
+      ++before_[layer + 1][kind];
+      first_alike_[layer] = static_cast<std::int64_t>(layer);
+      if (layer > 0 && kind == last) first_alike_[layer] = first_alike_[layer - 1];
+      last = kind;
     }
+  }
+  /// Whether all layers from `first` up to `end` are of one class.
+  [[nodiscard]] bool alike(std::int64_t first, std::int64_t end) const {
+    return end <= first + 1 || first_alike_[static_cast<std::size_t>(end - 1)] <= first;
   }
   [[nodiscard]] Counts of(std::int64_t first, std::int64_t count) const {
     Counts counts = before_[static_cast<std::size_t>(first + count)];
@@ -60,7 +70,8 @@ class LayerRanges {
 
  private:
   static std::size_t index_at(LayerClass kind) { return static_cast<std::size_t>(index_of(kind)); }
-  std::vector<Counts> before_;  // of the layers before each
+  std::vector<Counts> before_;             // of the layers before each
+  std::vector<std::int64_t> first_alike_;  // of the layers up to each that are of its class
 };
 
 StagePlan with_ends(const Scenario& sc, const Counts& layers, bool first, bool last) {
@@ -99,16 +110,20 @@ class Stages {
   void recompute_everywhere(int count) {
     common_ = count;
     known_.clear();
+    latest_ = {};
   }
 
-  /// `stage` with the model's layers [begin, begin + layers).
-  [[nodiscard]] StageCost cost(int stage, std::int64_t begin, std::int64_t layers) {
-    const Counts counts = ranges_.of(begin, layers);
+  /// `stage` with the model's layers [begin, begin + layers), until the next recompute_everywhere. Where the
+  /// range behind is like the one before, it is the same object.
+  [[nodiscard]] const StageCost& cost(int stage, std::int64_t begin, std::int64_t layers) {
+    const bool same = latest_.cost != nullptr && latest_.stage == stage && latest_.layers == layers &&
+                      latest_.begin <= begin && ranges_.alike(latest_.begin, begin + layers);
+    if (same) return *latest_.cost;
     // Which layers come first matters where they differ.
-    const bool alike = std::count(counts.begin(), counts.end(), 0) >= std::ssize(counts) - 1;
-    const Key key{stage, counts, alike ? 0 : begin};
+    const Key key{stage, ranges_.of(begin, layers), ranges_.alike(begin, begin + layers) ? 0 : begin};
     const auto [entry, made] = known_.try_emplace(key);
     if (made) entry->second = price(key, begin);
+    latest_ = {stage, begin, layers, &entry->second};
     return entry->second;
   }
 
@@ -206,6 +221,13 @@ class Stages {
   StepCombiner combiner_;
   MemoryLoad device_;
   double microbatches_;
+  /// What was asked for last.
+  struct Latest {
+    int stage = 0;
+    std::int64_t begin = 0, layers = 0;
+    const StageCost* cost = nullptr;
+  };
+  Latest latest_;
   std::map<Key, StageCost> known_;
   std::map<Key, Content> contents_;
 };
@@ -227,16 +249,23 @@ class Dealer {
         least_{static_cast<std::size_t>(chunks_per_stage(sc.layout))},
         most_{std::min(layers_, 2 * (layers_ / pp_) + least_ + 1)},
         vpp_{static_cast<double>(sc.layout.vpp)} {
-    costs_.resize(pp_ * (layers_ + 1) * (most_ + 1));
+    static const StageCost kNoStage;
+    costs_.assign(pp_ * (layers_ + 1) * (most_ + 1), &kNoStage);
     for (std::size_t s = 0; s < pp_; ++s)
-      for (std::size_t begin = 0; begin <= layers_; ++begin)
-        for (std::size_t n = least_; n <= most_ && begin + n <= layers_; ++n) {
-          if (!reachable(s, begin) || (sc.layout.vpp > 1 && n != static_cast<std::size_t>(own[s]))) continue;
-          StageCost& cost = at(s, begin, n);
-          cost = stages.cost(static_cast<int>(s), static_cast<std::int64_t>(begin),
-                             static_cast<std::int64_t>(n));
+      for (std::size_t n = least_; n <= most_; ++n) {
+        if (sc.layout.vpp > 1 && n != static_cast<std::size_t>(own[s])) continue;
+        const StageCost* before = nullptr;
+        for (std::size_t begin = 0; begin + n <= layers_; ++begin) {
+          if (!reachable(s, begin)) continue;
+          const StageCost& cost = stages.cost(static_cast<int>(s), static_cast<std::int64_t>(begin),
+                                              static_cast<std::int64_t>(n));
+          costs_[place(s, begin, n)] = &cost;
+          if (&cost == before) continue;
+          before = &cost;
+          if (cost.pace < kNever) all_paces_.push_back(cost.pace);
           if (cost.fits()) paces_.push_back(cost.pace);
         }
+      }
     sort(paces_);
   }
 
@@ -258,23 +287,21 @@ class Dealer {
     return at_end(pp_, layers_);
   }
 
-  /// A lower bound on the step of any split, whether this count of recomputed layers makes it fit or not.
-  [[nodiscard]] double least_step() {
+  /// A lower bound on the step of any split, whether this count of recomputed layers makes it fit or not;
+  /// any number that is not below `longest` where the bound is not.
+  [[nodiscard]] double least_step(double longest) {
     const double least_sum = path(kNever, false, nullptr);
-    if (least_sum == kNever) return kNever;
-    std::vector<double> paces;  // of all stages, whether they fit or not
-    for (const StageCost& cost : costs_)
-      if (cost.pace < kNever) paces.push_back(cost.pace);
-    sort(paces);
-    const auto first = first_pace(paces, false);
-    return first == paces.end() ? kNever : *first + least_sum / vpp_;
+    if (least_sum == kNever || !leaves_a_pace(longest, least_sum, false)) return kNever;
+    sort(all_paces_);
+    const auto first = first_pace(all_paces_, false);
+    return first == all_paces_.end() ? kNever : *first + least_sum / vpp_;
   }
 
   /// The best split whose step is below `longest` (of the closed form).
   [[nodiscard]] Split best(double longest) {
     Split best{.step = longest};
     const double least_sum = paces_.empty() ? kNever : path(kNever, true, nullptr);
-    if (least_sum == kNever) return best;
+    if (least_sum == kNever || !leaves_a_pace(longest, least_sum, true)) return best;
     for (auto pace = first_pace(paces_, true); pace != paces_.end() && *pace + least_sum / vpp_ < best.step;
          ++pace) {
       Split split;
@@ -292,12 +319,22 @@ class Dealer {
     std::sort(paces.begin(), paces.end());
     paces.erase(std::unique(paces.begin(), paces.end()), paces.end());
   }
-  [[nodiscard]] StageCost& at(std::size_t stage, std::size_t begin, std::size_t n) {
-    return costs_[(stage * (layers_ + 1) + begin) * (most_ + 1) + n];
+  [[nodiscard]] std::size_t place(std::size_t stage, std::size_t begin, std::size_t n) const {
+    return (stage * (layers_ + 1) + begin) * (most_ + 1) + n;
+  }
+  [[nodiscard]] const StageCost& at(std::size_t stage, std::size_t begin, std::size_t n) const {
+    return *costs_[place(stage, begin, n)];
   }
   [[nodiscard]] bool reachable(std::size_t stage, std::size_t begin) const {
     return begin >= stage * least_ && begin <= stage * most_ && begin + (pp_ - stage) * least_ <= layers_ &&
            begin + (pp_ - stage) * most_ >= layers_ && (stage > 0 || begin == 0);
+  }
+
+  /// Whether some split is paced so that its step, with the least sum, could be below `longest`.
+  [[nodiscard]] bool leaves_a_pace(double longest, double least_sum, bool has_to_fit) {
+    if (longest == kNever) return true;
+    const double rounding = longest * kSlack;
+    return path(longest - least_sum / vpp_ + rounding, has_to_fit, nullptr) < kNever;
   }
 
   /// The first pace for which there is a split at all, by bisection.
@@ -343,8 +380,8 @@ class Dealer {
 
   std::size_t pp_, layers_, least_, most_;
   double vpp_;
-  std::vector<StageCost> costs_;
-  std::vector<double> paces_, sum_;  // paces_: of stages that fit
+  std::vector<const StageCost*> costs_;  // of Stages: until it is told to recompute another number of layers
+  std::vector<double> paces_, all_paces_, sum_;  // paces_: of stages that fit
   std::vector<std::size_t> from_;
 };
 
@@ -354,6 +391,7 @@ Split best_with_one_count(const Scenario& sc, Stages& stages, const std::vector<
   Split best{.step = longest};
   stages.recompute_everywhere(0);
   std::optional<Dealer> dealer{std::in_place, sc, stages, own};
+  if (dealer->least_step(longest) >= longest) return best;
   const int least = dealer->least_common_count();
   if (least == kDoesNotFit) return best;
   for (int count = least; std::int64_t{count} <= sc.model.layers; ++count) {
@@ -361,7 +399,7 @@ Split best_with_one_count(const Scenario& sc, Stages& stages, const std::vector<
       stages.recompute_everywhere(count);
       dealer.emplace(sc, stages, own);
     }
-    const double bound = dealer->least_step();
+    const double bound = dealer->least_step(best.step);
     if (bound >= best.step) break;
     if (Split split = dealer->best(best.step); !split.layers.empty()) best = std::move(split);
     if (best.step <= bound * (1 + kSlack)) break;
