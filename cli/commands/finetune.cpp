@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "costmodel/program/not_modelled.h"
+#include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/spec/rules.h"
 #include "presets/json/spec_names.h"
 #include "presets/json/vocabulary.h"
@@ -26,6 +27,7 @@ constexpr std::string_view kProfiles[] = {"hf-deepspeed", "hf-eager", "hf-fsdp2"
 using Profiles = std::span<const std::string_view>;
 constexpr Profiles kDeepSpeed = Profiles{kProfiles}.subspan(0, 1);
 constexpr Profiles kWholeOrSharded = Profiles{kProfiles}.subspan(1, 2);
+constexpr Profiles kWhole = Profiles{kProfiles}.subspan(1, 1);
 constexpr Profiles kFsdp = Profiles{kProfiles}.subspan(2, 1);
 
 // What people try, roughly from the most memory to the least. Optimizers are offloaded by DeepSpeed
@@ -48,6 +50,20 @@ constexpr FinetuneMethod kMethods[] = {
      .fine_tune = "full",
      .profiles = kWholeOrSharded,
      .optimizer = "adamw-8bit",
+     .field = "parameter_dtype",
+     .value = "bf16"},
+    // Gradients of whole matrices are projected: hiyouga/LLaMA-Factory@ff6d4d1 examples/extras/galore,
+    // apollo.
+    {.name = "full, all in bf16, 8-bit GaLore",
+     .fine_tune = "full",
+     .profiles = kWhole,
+     .optimizer = "galore-8bit",
+     .field = "parameter_dtype",
+     .value = "bf16"},
+    {.name = "full, all in bf16, APOLLO",
+     .fine_tune = "full",
+     .profiles = kWhole,
+     .optimizer = "apollo",
      .field = "parameter_dtype",
      .value = "bf16"},
     {.name = "full, optimizer offloaded",
@@ -149,9 +165,21 @@ bool can_offload(const FinetuneMethod& method, const Asked& asked) {
   return (presets::look_up_framework(asked.framework).abilities.offload & needed) != 0;
 }
 
+bool projects(const FinetuneMethod& method) {
+  costmodel::Recipe recipe;
+  if (!method.optimizer.empty())
+    presets::set_recipe_field(recipe, "optimizer", "optimizer", std::string{method.optimizer});
+  return costmodel::traits_of(recipe.optimizer).projects();
+}
+/// The same of optimizers that project gradients.
+bool can_project(const FinetuneMethod& method, const Asked& asked) {
+  return asked.framework.empty() || !projects(method) ||
+         presets::look_up_framework(asked.framework).abilities.low_rank;
+}
+
 /// False for what the question says anyhow, and for weights in bf16 where nothing computes in it.
 bool applies(const FinetuneMethod& method, const Asked& asked) {
-  if (!can_offload(method, asked)) return false;
+  if (!can_offload(method, asked) || !can_project(method, asked)) return false;
   if (method.field.empty()) return true;
   if (method.field == "parameter_dtype" &&
       costmodel::activation_dtype(asked.request.recipe.precision) != costmodel::DType::Bf16)
@@ -176,6 +204,7 @@ SearchOptions search_of(const Asked& asked, const FinetuneMethod& method, const 
   };
   set("fine_tune", method.fine_tune);
   set("optimizer", method.optimizer);
+  if (!projects(method)) request.recipe.projection_rank = request.recipe.projection_interval = 0;
   request.recipe.offload = 0;
   set("offload", method.offload);
   set(method.field, method.value);

@@ -316,7 +316,8 @@ constexpr RecipeRow kRecipeRows[] = {
      "--projection-interval",
      whole_number<batch, &Recipe::projection_interval>(),
      {.value = "N",
-      .help = "GaLore, APOLLO: steps after which subspaces are chosen anew. Default: 200",
+      .help = "GaLore, APOLLO: steps after which subspaces are chosen anew, and over which times are means. "
+              "Default: 200",
       .examples = "50 200 500 1000",
       .editor = FieldEditor::Words,
       .label = window_text("Field", "Projection interval"),

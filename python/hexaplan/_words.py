@@ -18,7 +18,7 @@ class EstimateWords(TypedDict, total=False):
     moments_dtype: Optional[Word]  # Type in which AdamW's moments are kept: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb, galore, galore-8bit, apollo, apollo-mini. Default: adamw
     projection_rank: Optional[Word]  # GaLore, APOLLO: dimensions of the subspace in which gradients of a matrix are followed. Default: 128, of apollo-mini 1
-    projection_interval: Optional[Word]  # GaLore, APOLLO: steps after which subspaces are chosen anew. Default: 200
+    projection_interval: Optional[Word]  # GaLore, APOLLO: steps after which subspaces are chosen anew, and over which times are means. Default: 200
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
     attention: Optional[Word]  # flash, flash-attention-2, fused-softmax, unfused (flash: by the framework's library). Default: flash
@@ -87,7 +87,7 @@ class SimulateWords(TypedDict, total=False):
     moments_dtype: Optional[Word]  # Type in which AdamW's moments are kept: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb, galore, galore-8bit, apollo, apollo-mini. Default: adamw
     projection_rank: Optional[Word]  # GaLore, APOLLO: dimensions of the subspace in which gradients of a matrix are followed. Default: 128, of apollo-mini 1
-    projection_interval: Optional[Word]  # GaLore, APOLLO: steps after which subspaces are chosen anew. Default: 200
+    projection_interval: Optional[Word]  # GaLore, APOLLO: steps after which subspaces are chosen anew, and over which times are means. Default: 200
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
     attention: Optional[Word]  # flash, flash-attention-2, fused-softmax, unfused (flash: by the framework's library). Default: flash
@@ -154,7 +154,7 @@ class SearchWords(TypedDict, total=False):
     moments_dtype: Optional[Word]  # Type in which AdamW's moments are kept: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb, galore, galore-8bit, apollo, apollo-mini. Default: adamw
     projection_rank: Optional[Word]  # GaLore, APOLLO: dimensions of the subspace in which gradients of a matrix are followed. Default: 128, of apollo-mini 1
-    projection_interval: Optional[Word]  # GaLore, APOLLO: steps after which subspaces are chosen anew. Default: 200
+    projection_interval: Optional[Word]  # GaLore, APOLLO: steps after which subspaces are chosen anew, and over which times are means. Default: 200
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     attention: Optional[Word]  # flash, flash-attention-2, fused-softmax, unfused (flash: by the framework's library). Default: flash
     cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
@@ -253,7 +253,7 @@ class CompareWords(TypedDict, total=False):
     moments_dtype: Optional[Word]  # Type in which AdamW's moments are kept: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb, galore, galore-8bit, apollo, apollo-mini. Default: adamw
     projection_rank: Optional[Word]  # GaLore, APOLLO: dimensions of the subspace in which gradients of a matrix are followed. Default: 128, of apollo-mini 1
-    projection_interval: Optional[Word]  # GaLore, APOLLO: steps after which subspaces are chosen anew. Default: 200
+    projection_interval: Optional[Word]  # GaLore, APOLLO: steps after which subspaces are chosen anew, and over which times are means. Default: 200
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
     attention: Optional[Word]  # flash, flash-attention-2, fused-softmax, unfused (flash: by the framework's library). Default: flash
@@ -318,7 +318,7 @@ class ImportWords(TypedDict, total=False):
     moments_dtype: Optional[Word]  # Type in which AdamW's moments are kept: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb, galore, galore-8bit, apollo, apollo-mini. Default: adamw
     projection_rank: Optional[Word]  # GaLore, APOLLO: dimensions of the subspace in which gradients of a matrix are followed. Default: 128, of apollo-mini 1
-    projection_interval: Optional[Word]  # GaLore, APOLLO: steps after which subspaces are chosen anew. Default: 200
+    projection_interval: Optional[Word]  # GaLore, APOLLO: steps after which subspaces are chosen anew, and over which times are means. Default: 200
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
     attention: Optional[Word]  # flash, flash-attention-2, fused-softmax, unfused (flash: by the framework's library). Default: flash

@@ -136,6 +136,21 @@ TEST(finetune, plans_what_trainers_run) {
   }
 }
 
+/// 8 GB of states less than 8-bit AdamW's let all of a 7B model be trained on 40 GB (jiaweizzhao/GaLore#6).
+TEST(finetune, projects_gradients_where_the_framework_can) {
+  const std::string question = "finetune --model llama-2-7b --gpu a100-40-sxm --json --projection-rank 64";
+  const JsonValue answer = json_of(question);
+  const auto of = methods(answer);
+  EXPECT_FALSE(fits(*of.at("full, all in bf16, 8-bit AdamW")));
+  for (const char* name : {"full, all in bf16, 8-bit GaLore", "full, all in bf16, APOLLO"}) {
+    ASSERT_TRUE(fits(*of.at(name))) << name;
+    EXPECT_EQ(at(*of.at(name), "framework"), JsonValue{"hf-eager"}) << name;
+  }
+  EXPECT_TRUE(fits(*of.at("LoRA"))) << "which has no subspace";
+  const JsonValue sharded = json_of(question + " --gpus 8 --framework hf-fsdp2");
+  EXPECT_EQ(methods(sharded).count("full, all in bf16, APOLLO"), 0U);
+}
+
 TEST(finetune, a_cluster_and_its_gpus_are_one_question) {
   const JsonValue by_cluster = json_of("finetune --model llama-3.1-8b --cluster 8xH100 --json");
   const JsonValue by_gpus = json_of("finetune --model llama-3.1-8b --gpu h100 --gpus 8 --json");

@@ -45,6 +45,11 @@ template <Optimizer kOptimizer>
 void trained_by(Scenario& sc) {
   sc.recipe.optimizer = kOptimizer;
 }
+template <Optimizer kOptimizer>
+void projected_by(Scenario& sc) {
+  sc.recipe.optimizer = kOptimizer;
+  sc.recipe.projection_rank = sc.recipe.projection_interval = 2;
+}
 template <ScheduleKind kSchedule>
 void scheduled(Scenario& sc) {
   sc.layout.schedule = kSchedule;
@@ -76,6 +81,9 @@ const std::vector<Case>& cases() {
       {"lamb_zero3", {.dp = 2, .sharding = {.stage = 3}}, trained_by<Optimizer::Lamb>},
       {"adafactor_tp2_zero2", {.dp = 2, .tp = 2, .sharding = {.stage = 2}}, trained_by<Optimizer::Adafactor>},
       {"adamw_8bit", {.dp = 2}, trained_by<Optimizer::AdamW8bit>},
+      {"galore_dp2", {.dp = 2}, projected_by<Optimizer::Galore>},
+      {"galore_8bit", {}, projected_by<Optimizer::Galore8bit>},
+      {"apollo_dp2_pp2", {.dp = 2, .pp = 2}, projected_by<Optimizer::Apollo>},
       {"lora_zero3", {.dp = 2, .sharding = {.stage = 3}}, [](Scenario& sc) {
          sc.recipe.fine_tune = costmodel::FineTune::Lora;
          sc.recipe.lora_rank = 2;
