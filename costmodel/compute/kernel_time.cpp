@@ -207,6 +207,13 @@ Seconds gemm_time(const GemmShape& shape, Precision precision, const GpuSpec& gp
          calibration.launch_floor;
 }
 
+Seconds integer_gemm_time(const GemmShape& shape, const GpuSpec& gpu, const Calibration& calibration) {
+  if (gpu.peak_integer.value() <= 0) return gemm_time(shape, Precision::Bf16, gpu, calibration);
+  GpuSpec of_integers = gpu;
+  of_integers.peak[static_cast<std::size_t>(Precision::Fp8)] = gpu.peak_integer;
+  return gemm_time(shape, Precision::Fp8, of_integers, calibration);
+}
+
 Seconds attention_time(const AttentionShape& shape, Direction direction, Precision precision,
                        const GpuSpec& gpu, const Calibration& calibration) {
   assert(shape.batch >= 1 && shape.heads >= 1 && shape.seq_q >= 1 && shape.pairs > 0);

@@ -12,6 +12,12 @@ namespace hexaplan::costmodel {
 [[nodiscard]] Seconds gemm_time(const GemmShape& shape, Precision precision, const GpuSpec& gpu,
                                 const Calibration& calibration);
 
+/// The same of products of signed 8-bit integers: at the datasheet's rate for them and the efficiency of
+/// 8-bit floats, for want of a measured curve; where no rate is known, as 16-bit floats.
+/// [docs/formulas.md#T12]
+[[nodiscard]] Seconds integer_gemm_time(const GemmShape& shape, const GpuSpec& gpu,
+                                        const Calibration& calibration);
+
 /// What `gpu` computes `precision` in: devices without a unit for it convert up and run the nearest wider
 /// one.
 [[nodiscard]] Precision executed_precision(Precision precision, const GpuSpec& gpu);

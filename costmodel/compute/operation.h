@@ -63,6 +63,7 @@ struct Operation {
   bool rerun = false;  // runs again in backward under the recipe's recompute policy
   Precision precision = Precision::Bf16;
   GemmShape gemm;            // Gemm, GroupedGemm
+  bool integers = false;     // … of signed 8-bit integers, whatever `precision` says
   AttentionShape attention;  // Attention
   Flops flops;               // model FLOPs as executed on this rank
   Bytes bytes;               // memory traffic

@@ -109,6 +109,8 @@ class Writer {
   void cut(const Step& step, Operation& op) const;
   void shape_adapter(const Step& step, Operation& op) const;
   void dequantise(const Step& step, double weights);
+  void multiply_in_8_bits(const Step& step, Operation& op);
+  void integer_traffic(std::string_view name, const Step& step, double bytes, double kernels);
   void adapters(const Step& step, const GemmShape& product);
   void adapter_product(std::string_view name, const Step& step, GemmShape shape, Pass pass, double kernels);
   void adapter_traffic(std::string_view name, const Step& step, double elements);
@@ -170,7 +172,11 @@ void Writer::matrix(const Step& step) {
   const bool adapted = trains_adapters(sc_.recipe) && row_of(step.site).block != Block::Head &&
                        !adapters_are_operations(sc_) && !is_expert_parameter(sc_, name_of(step.weight.first));
   if (adapted && sc_.recipe.fine_tune == FineTune::Qlora) dequantise(step, weights);
-  out_.push_back(op);
+  if (adapted && sc_.recipe.fine_tune == FineTune::Lora8bit) {
+    multiply_in_8_bits(step, op);
+  } else {
+    out_.push_back(op);
+  }
   if (adapted) adapters(step, {m, n, k, experts});
   if (accumulates && apart) accumulate_gradient(weights);
 }
@@ -197,13 +203,55 @@ void Writer::shape_adapter(const Step& step, Operation& op) const {
 /// executor's kernel reads scales in 8 bits as it goes.
 void Writer::dequantise(const Step& step, double weights) {
   const bool scales_first = sc_.recipe.double_quantization && !sc_.framework.explicit_step;
+  const double kept = sc_.recipe.fine_tune == FineTune::Lora8bit ? bytes_per_element(DType::Int8)
+                                                                 : nf4_bytes_per_element(sc_.recipe);
   out_.push_back({.name = "adapter.dequantise",
                   .kind = OpKind::MemoryBound,
                   .pass = step.pass,
                   .rerun = step.rerun,
-                  .bytes = Bytes{weights * (nf4_bytes_per_element(sc_.recipe) + sizes_.activation_bytes)},
+                  .bytes = Bytes{weights * (kept + sizes_.activation_bytes)},
                   .kernels = scales_first ? 2.0 : 1.0,
                   .formula = "T12"});
+}
+
+void Writer::integer_traffic(std::string_view name, const Step& step, double bytes, double kernels) {
+  out_.push_back({.name = name,
+                  .kind = OpKind::MemoryBound,
+                  .pass = step.pass,
+                  .rerun = step.rerun,
+                  .bytes = Bytes{bytes},
+                  .kernels = kernels,
+                  .formula = "T12"});
+}
+
+/// LLM.int8() (arXiv:2208.07339 §3), layer by layer, as bitsandbytes@95f9af3 has it: forward quantises rows
+/// of the operand, multiplies integers, scales the sums, and adds the product of the few columns that hold
+/// outliers; backward writes the weight out in 16 bits for an ordinary product. Bytes per element are those
+/// of its operators (bitsandbytes/backends/cuda/ops.py, backends/default/ops.py, read), an estimate: nobody
+/// has measured them here.
+void Writer::multiply_in_8_bits(const Step& step, Operation& op) {
+  // Operand: cast to fp16, magnitudes, compared with the threshold, asked twice for outliers, quantised.
+  constexpr double kQuantise = 4 + 4 + 3 + 2 + 3, kQuantiseKernels = 7;
+  // Sums of 32 bits: 2 bytes more are written, read and scaled to fp16, cast.
+  constexpr double kScale = 2 + 6 + 4, kScaleKernels = 2;
+  // Of outliers: result read and written, columns of both operands picked, those of the weight widened.
+  constexpr double kOutliers = 4, kOutlierKernels = 5;
+  // Weight: codes to 16 bits, times scales of its rows.
+  constexpr double kWiden = 3 + 4, kWidenKernels = 2;
+  const double layers = Adapters::all_in(step.weight);
+  const auto experts = static_cast<double>(op.gemm.batch);
+  const double m = static_cast<double>(op.gemm.m), n = static_cast<double>(op.gemm.n),
+               k = static_cast<double>(op.gemm.k);
+  if (step.pass != Pass::Forward) {  // m × n by the weight's n × k: op.gemm is {m, k, n}
+    integer_traffic("adapter.dequantise", step, kWiden * n * k * experts, kWidenKernels * layers);
+    out_.push_back(op);
+    return;
+  }
+  integer_traffic("adapter.quantise", step, kQuantise * m * k * layers * experts, kQuantiseKernels * layers);
+  op.integers = true;
+  out_.push_back(op);
+  integer_traffic("adapter.rescale", step, kScale * m * n * experts, kScaleKernels * layers);
+  integer_traffic("adapter.outliers", step, kOutliers * m * n * experts, kOutlierKernels * layers);
 }
 
 /// What PEFT runs beside a frozen product of m tokens, `product.k` inputs and `product.n` outputs: LoRA's two
@@ -334,7 +382,7 @@ void Writer::dora(const Step& step, const GemmShape& product, double layers) {
   }
   adapter_product("adapter.row_norms", step, {product.n, product.k, rank, product.batch}, Pass::Forward,
                   layers);
-  if (sc_.recipe.fine_tune == FineTune::Qlora) dequantise(step, outputs * inputs * experts);
+  if (quantises_base(sc_.recipe)) dequantise(step, outputs * inputs * experts);
   elementwise({.name = "adapter.row_norms",
                .rule = Elementwise::DoraWeight,
                .elements = outputs * inputs * experts,

@@ -95,7 +95,7 @@ UnitSizes unit_of(const Scenario& sc, UnitRole role, const std::vector<Parameter
 
 FlatKind flat_of(const Scenario& sc, UnitRole role, const ParameterTensor& t) {
   if (t.adapter) return FlatKind::Adapter;
-  if (adapters_are_operations(sc) && is_stored_in_4_bits(sc, t, role == UnitRole::Layer))
+  if (adapters_are_operations(sc) && is_kept_quantised(sc, t, role == UnitRole::Layer))
     return FlatKind::In4Bits;
   const bool by_matrix = is_updated_by_matrix(sc, t, role == UnitRole::Layer);
   if (is_expert(t)) return by_matrix ? FlatKind::ExpertMatrices : FlatKind::Expert;
@@ -234,7 +234,7 @@ class PaddingRows {
  private:
   void append_parameters(const FlatSizes& f, double elements) {
     if (!f.in_4_bits) return add(TensorKind::Parameter, types_.parameter_of(f.trained), elements);
-    for (const Nf4Part& part : nf4_parts(sc_.recipe))
+    for (const KeptPart& part : nf4_parts(sc_.recipe))
       add(TensorKind::Parameter, part.dtype, elements * part.per_element);
   }
   void add(TensorKind kind, DType dtype, double elements) {

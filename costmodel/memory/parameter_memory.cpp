@@ -89,12 +89,12 @@ LayerElements layer_elements(const Scenario& sc, const std::vector<ParameterTens
     const auto elements =
         static_cast<double>(elements_on_rank(tensor, sc.model, sc.layout, sc.framework.vocab_multiple));
     const double trained = trained_elements.of(tensor, elements);
-    const bool quantised = is_stored_in_4_bits(sc, tensor, true);
+    const bool quantised = is_kept_quantised(sc, tensor, true);
     sum.trained += trained;
     sum.reduced += trained + (reduces_frozen_weights(sc) ? elements : 0);
     sum.gathered += trains_adapters(sc.recipe) ? trained : 0;
     if (stays_whole(sc, elements_of_module(tensor))) continue;
-    const double type = quantised ? nf4_bytes_per_element(sc.recipe) / gather_type : 1;
+    const double type = quantised ? quantised_bytes_per_element(sc.recipe, tensor) / gather_type : 1;
     sum.gathered += elements * type;
     sum.largest_module = std::max(sum.largest_module, elements_of_module(tensor) * type);
   }

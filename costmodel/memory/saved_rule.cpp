@@ -32,6 +32,7 @@ constexpr std::array<bool (*)(const Scenario&), kSavedCases> kCases{
     // in eager mode (stas00/ml-engineering@7dd12b5 training/performance/benchmarks/torch-compile-bench.py).
     [](const Scenario& s) { return s.recipe.execution.compiled == true && !s.recipe.recompute.of_layers(); },
     [](const Scenario& s) { return learns_magnitudes(s.recipe); },
+    [](const Scenario& s) { return s.recipe.fine_tune == FineTune::Lora8bit; },
 };
 
 bool is_all_of(const Scenario& sc, std::uint16_t cases) {

@@ -97,10 +97,10 @@ class StateAppender {
         static_cast<double>(elements_on_rank(tensor, sc_.model, sc_.layout, sc_.framework.vocab_multiple));
     const bool expert = is_expert(tensor);
     const bool frozen = trains_adapters(sc_.recipe);
-    const bool quantised = is_stored_in_4_bits(sc_, tensor, layer_class_ >= 0);
+    const bool quantised = is_kept_quantised(sc_, tensor, layer_class_ >= 0);
     const double parameter_shards = shards(sc_, expert, parameter_stage());
     if (quantised) {
-      for (const Nf4Part& part : nf4_parts(sc_.recipe))
+      for (const KeptPart& part : quantised_parts(sc_.recipe, tensor))
         append_parameters(tensor, part.dtype, elements / parameter_shards * part.per_element);
     } else {
       append_parameters(tensor, frozen ? frozen_dtype(sc_) : parameter_, elements / parameter_shards);

@@ -32,18 +32,18 @@ class TrainedElements {
 /// Rank of the adapters of one layer on average: the recipe's, or what its trainable parameters make of it.
 [[nodiscard]] double mean_adapter_rank(const Scenario& scenario);
 
-/// True when a sharded unit's gradient covers its frozen weights as well. Weights in 4 bits have units of
+/// True when a sharded unit's gradient covers its frozen weights as well. Quantised weights have units of
 /// their own, which have no gradient (huggingface/peft src/peft/utils/other.py, fsdp_auto_wrap_policy).
 [[nodiscard]] constexpr bool reduces_frozen_weights(const Scenario& scenario) {
   return trains_adapters(scenario.recipe) && scenario.framework.flat_units_mix_frozen &&
-         scenario.layout.sharding.stage >= 3 && scenario.recipe.fine_tune != FineTune::Qlora;
+         scenario.layout.sharding.stage >= 3 && !quantises_base(scenario.recipe);
 }
 
-/// True for weights that QLoRA keeps in 4 bits: the frozen matrices of the layers (bitsandbytes replaces
-/// their linear modules and leaves output layer and embeddings).
-[[nodiscard]] constexpr bool is_stored_in_4_bits(const Scenario& scenario, const ParameterTensor& tensor,
-                                                 bool in_layer) {
-  return scenario.recipe.fine_tune == FineTune::Qlora && tensor.matrix && in_layer &&
+/// True for weights that are kept in 4 or 8 bits (quantises_base): the frozen matrices of the layers
+/// (bitsandbytes replaces their linear modules and leaves output layer and embeddings).
+[[nodiscard]] constexpr bool is_kept_quantised(const Scenario& scenario, const ParameterTensor& tensor,
+                                               bool in_layer) {
+  return quantises_base(scenario.recipe) && tensor.matrix && in_layer &&
          !is_expert_parameter(scenario, tensor.name);
 }
 /// True for what Muon orthogonalises, and GaLore and APOLLO project: the matrices of layers that are trained
@@ -87,11 +87,11 @@ inline constexpr int kNf4Block = 64, kNf4ScaleBlock = 256;
 /// What NF4 keeps of a weight per element: its code, and a scale in fp32 for every block of 64. Quantised
 /// again, scales have 8 bits, and every 256 of them share one in fp32 (arXiv:2305.14314 §3, "Double
 /// Quantization").
-struct Nf4Part {
+struct KeptPart {
   DType dtype = DType::Nf4;
   double per_element = 0;  // 0: there is none
 };
-[[nodiscard]] constexpr std::array<Nf4Part, 3> nf4_parts(const Recipe& recipe) {
+[[nodiscard]] constexpr std::array<KeptPart, 3> nf4_parts(const Recipe& recipe) {
   constexpr double kBlocks = 1.0 / kNf4Block;
   const bool twice = recipe.double_quantization;
   return {{{DType::Nf4, 1},
@@ -105,7 +105,22 @@ struct Nf4Part {
 /// Bytes of a weight in NF4, scales included: 0.5625, or 0.516 where scales are quantised again.
 [[nodiscard]] constexpr double nf4_bytes_per_element(const Recipe& recipe) {
   double bytes = 0;
-  for (const Nf4Part& part : nf4_parts(recipe)) bytes += bytes_per_element(part.dtype) * part.per_element;
+  for (const KeptPart& part : nf4_parts(recipe)) bytes += bytes_per_element(part.dtype) * part.per_element;
+  return bytes;
+}
+/// What is kept of a quantised weight (is_kept_quantised) per element. In 8 bits: its code, and the largest
+/// magnitude of every row in fp32 (bitsandbytes-foundation/bitsandbytes@95f9af3 bitsandbytes/nn/modules.py
+/// Int8Params: CB, SCB).
+[[nodiscard]] constexpr std::array<KeptPart, 3> quantised_parts(const Recipe& recipe,
+                                                                const ParameterTensor& tensor) {
+  if (recipe.fine_tune == FineTune::Qlora) return nf4_parts(recipe);
+  return {{{DType::Int8, 1}, {DType::Fp32, 1.0 / static_cast<double>(tensor.cols)}, {}}};
+}
+[[nodiscard]] constexpr double quantised_bytes_per_element(const Recipe& recipe,
+                                                           const ParameterTensor& tensor) {
+  double bytes = 0;
+  for (const KeptPart& part : quantised_parts(recipe, tensor))
+    bytes += bytes_per_element(part.dtype) * part.per_element;
   return bytes;
 }
 

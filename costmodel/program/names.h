@@ -299,12 +299,13 @@ enum class Tensor : std::uint8_t {
   ExpertActivation,
   ExpertProjection,
   ExpertOutput,
-  AdapterInput,   // of the matrices beside a frozen one
-  AdapterHidden,  // what LoRA's first matrices make
-  ScaledOutput,   // what IA³ scales, and DoRA
-  AdaptedWeight,  // of DoRA: W + scale·B·A, whose rows are measured
-  RowNorms,       // … one over their lengths
-  RouterBalance,  // the balance loss and its gradient
+  AdapterInput,    // of the matrices beside a frozen one
+  AdapterHidden,   // what LoRA's first matrices make
+  ScaledOutput,    // what IA³ scales, and DoRA
+  AdaptedWeight,   // of DoRA: W + scale·B·A, whose rows are measured
+  RowNorms,        // … one over their lengths
+  IntegerProduct,  // operand and result of a product in 8 bits, and its weight in backward
+  RouterBalance,   // the balance loss and its gradient
   Logits,
   LossMaxima,
   LossSums,
@@ -385,6 +386,7 @@ inline constexpr std::array<TensorRow, position(Tensor::Count)> kTensors{{
     {Tensor::ScaledOutput, "adapter.scaled_output"},
     {Tensor::AdaptedWeight, "adapter.weight"},
     {Tensor::RowNorms, "adapter.row_norms"},
+    {Tensor::IntegerProduct, "adapter.integer_product"},
     {Tensor::RouterBalance, "moe.balance"},
     {Tensor::Logits, "logits"},
     {Tensor::LossMaxima, "loss.maxima"},

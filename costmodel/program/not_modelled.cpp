@@ -137,7 +137,7 @@ const Execution& asked(const Scenario& s) {
 }
 
 bool says_adapters(const Scenario& s) {
-  return s.recipe.fine_tune == FineTune::Lora || s.recipe.fine_tune == FineTune::Qlora;
+  return trains_low_rank(s.recipe);
 }
 
 constexpr KnobRow kWithoutEffect[] = {
@@ -157,11 +157,11 @@ constexpr KnobRow kWithoutEffect[] = {
      [](const Scenario& s) {
        return s.recipe.lora_targets != AdapterTargets::AllLinear && !says_adapters(s);
      },
-     "only fine-tune lora and qlora train adapters beside chosen layers"},
+     "only fine-tune lora, qlora and lora-8bit train adapters beside chosen layers"},
     {"lora-rank", [](const Scenario& s) { return s.recipe.lora_rank > 0 && !says_adapters(s); },
-     "only fine-tune lora and qlora train adapters that have a rank"},
+     "only fine-tune lora, qlora and lora-8bit train adapters that have a rank"},
     {"lora-alpha", [](const Scenario& s) { return s.recipe.lora_alpha > 0 && !says_adapters(s); },
-     "only fine-tune lora and qlora train adapters that are scaled"},
+     "only fine-tune lora, qlora and lora-8bit train adapters that are scaled"},
     {"double-quantization",
      [](const Scenario& s) { return s.recipe.double_quantization && s.recipe.fine_tune != FineTune::Qlora; },
      "only fine-tune qlora keeps weights in 4 bits, which have scales"},

@@ -25,13 +25,15 @@ Adapters adapters_of(const Scenario& sc) {
   Adapters out{.frozen = true,
                .operations = adapters_are_operations(sc),
                .in_4_bits = adapters_are_operations(sc) && sc.recipe.fine_tune == FineTune::Qlora,
+               .in_8_bits = sc.recipe.fine_tune == FineTune::Lora8bit,
                .scale = sc.recipe.fine_tune == FineTune::Ia3,
                .magnitudes = learns_magnitudes(sc.recipe),
                .weight_bytes = sc.framework.dora_weight_bytes,
                .identity_bytes = sc.framework.dora_identity_bytes,
                .layers = {},
                .keeps_input = {}};
-  const bool keeps_inputs = sc.recipe.fine_tune == FineTune::Qlora && sc.framework.four_bit_keeps_inputs;
+  const bool keeps_inputs =
+      out.in_8_bits || (sc.recipe.fine_tune == FineTune::Qlora && sc.framework.four_bit_keeps_inputs);
   for (std::size_t i = 0; i < out.layers.size(); ++i) {
     const auto parameter = static_cast<Parameter>(i);
     const std::string_view name = name_of(parameter);

@@ -33,6 +33,7 @@ struct Adapters {
   bool frozen = false;                          // the matrices themselves
   bool operations = false;                      // adapters_are_operations
   bool in_4_bits = false;                       // … are kept so, and written out to be read
+  bool in_8_bits = false;                       // the matrices are, and are multiplied so
   bool scale = false;                           // IA³: no further matrices
   bool magnitudes = false;                      // learns_magnitudes
   double weight_bytes = 0, identity_bytes = 0;  // FrameworkProfile::dora_weight_bytes, dora_identity_bytes

@@ -19,7 +19,8 @@ struct GpuSpec {
   Bytes memory;      // as the driver reports it in total (cudaMemGetInfo), not the marketing figure
   BytesPerSecond memory_bandwidth;
   std::array<FlopsPerSecond, kPrecisionCount> peak{};  // dense, by Precision; 0 = the device has no such unit
-  FlopsPerSecond peak_vector;                          // fp32 on the CUDA cores
+  FlopsPerSecond peak_integer;  // products of signed 8-bit integers, dense; 0 = not known
+  FlopsPerSecond peak_vector;   // fp32 on the CUDA cores
   int sm_count = 0;
   double power_watts = 0;
   double price_per_hour = 0;  // US dollars per GPU-hour; 0 = unknown

@@ -82,10 +82,11 @@ enum class SavedCase : std::uint8_t {
   Ungated,          // two matrices in the MLP
   ComposedGelu,     // … and GELU by tanh, composed of single operations (gelu_new)
   RmsNorms,
-  Compiled,  // the recipe says that layers are compiled, and no checkpoint runs them again
-  Dora,      // adapters that learn magnitudes
+  Compiled,     // the recipe says that layers are compiled, and no checkpoint runs them again
+  Dora,         // adapters that learn magnitudes
+  IntegerBase,  // … beside matrices in 8 bits
 };
-inline constexpr int kSavedCases = 15;
+inline constexpr int kSavedCases = 16;
 
 /// A rule that replaces the profile's own where the scenario is all of `cases` (bits by SavedCase).
 struct SavedOverride {
@@ -169,6 +170,8 @@ struct FrameworkAbilities {
   bool dora = false;
   /// Optimizers that project gradients (GaLore, APOLLO).
   bool low_rank = false;
+  /// Adapters can stand beside matrices in 8 bits (FineTune::Lora8bit).
+  bool integer_base = false;
   /// Adafactor takes a step on a rank's shard.
   bool factored_shards = true;
   /// The recipe can say the sizes by which ZeRO moves and holds parameters (ZeroSizes).

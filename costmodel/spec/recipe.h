@@ -68,7 +68,14 @@ enum class CrossEntropy : std::uint8_t {
   Fused,    // in place over the logits
   Chunked,  // logits never complete
 };
-enum class FineTune : std::uint8_t { Pretrain, Full, Lora, Qlora, Ia3 };
+enum class FineTune : std::uint8_t {
+  Pretrain,
+  Full,
+  Lora,
+  Qlora,  // LoRA beside matrices in 4 bits
+  Ia3,
+  Lora8bit,  // LoRA beside matrices in 8 bits, which are multiplied as such (LLM.int8(), arXiv:2208.07339)
+};
 /// Linear layers that LoRA and QLoRA adapt (huggingface/peft target_modules, NeMo LoRA target_modules).
 enum class AdapterTargets : std::uint8_t {
   AllLinear,
@@ -213,10 +220,19 @@ struct Recipe {
 [[nodiscard]] constexpr bool trains_adapters(const Recipe& recipe) {
   return recipe.fine_tune >= FineTune::Lora;
 }
+/// True when these are LoRA's two matrices, whatever the base is kept in.
+[[nodiscard]] constexpr bool trains_low_rank(const Recipe& recipe) {
+  return recipe.fine_tune == FineTune::Lora || recipe.fine_tune == FineTune::Qlora ||
+         recipe.fine_tune == FineTune::Lora8bit;
+}
+/// True when frozen matrices of layers are kept in fewer bits than they are trained in.
+[[nodiscard]] constexpr bool quantises_base(const Recipe& recipe) {
+  return recipe.fine_tune == FineTune::Qlora || recipe.fine_tune == FineTune::Lora8bit;
+}
 /// DoRA: rows of W + scale·B·A are divided by their lengths and multiplied by learned magnitudes, one per
 /// output of an adapted layer (arXiv:2402.09353 equation 5).
 [[nodiscard]] constexpr bool learns_magnitudes(const Recipe& recipe) {
-  return recipe.dora && (recipe.fine_tune == FineTune::Lora || recipe.fine_tune == FineTune::Qlora);
+  return recipe.dora && trains_low_rank(recipe);
 }
 
 }  // namespace hexaplan::costmodel

@@ -567,12 +567,35 @@ bool adapters_find_layers(const Scenario& sc, Reason* why) {
   });
 }
 
+bool base_can_be_integers(const Scenario& sc, Reason* why) {
+  if (sc.recipe.fine_tune != FineTune::Lora8bit || sc.framework.abilities.integer_base) return true;
+  return fails(why, [&] {
+    return Reason{fmt::format("{} has no matrices in 8 bits beside adapters", sc.framework.name),
+                  "use framework hf-eager or hf-deepspeed (PEFT over bitsandbytes), or fine-tune lora or "
+                  "qlora"};
+  });
+}
+
+/// FSDP flattens parameters of one floating type (huggingface/peft#2833, bitsandbytes#1709,
+/// hiyouga/LlamaFactory#3543, "wontfix"), and codes without their scales are no shards of a weight.
+bool integers_stay_whole(const Scenario& sc, Reason* why) {
+  const Layout& l = sc.layout;
+  if (sc.recipe.fine_tune != FineTune::Lora8bit) return true;
+  if (l.tp == 1 && (l.sharding.stage < 3 || l.shard_ranks() == 1)) return true;
+  return fails(why, [] {
+    return Reason{
+        "bitsandbytes' matrices in 8 bits are whole on every rank: neither FSDP, ZeRO-3 nor tensor "
+        "parallelism cuts them",
+        "use tp=1 and ZeRO-2 or less, or fine-tune qlora"};
+  });
+}
+
 bool magnitudes_are_learned(const Scenario& sc, Reason* why) {
   if (!sc.recipe.dora) return true;
   if (!learns_magnitudes(sc.recipe)) {
     return fails(why, [] {
       return Reason{"DoRA learns magnitudes of what LoRA's matrices are added to, and none are trained",
-                    "use fine-tune lora or qlora, or dora false"};
+                    "use fine-tune lora, qlora or lora-8bit, or dora false"};
     });
   }
   if (sc.framework.abilities.dora) return true;
@@ -777,6 +800,7 @@ constexpr std::array kRules{
     Rule{"moments-have-a-type", RuleScope::Grid, nullptr, moments_have_a_type},
     Rule{"adapters-find-layers", RuleScope::Grid, nullptr, adapters_find_layers},
     Rule{"subspaces-have-matrices", RuleScope::Grid, nullptr, subspaces_have_matrices},
+    Rule{"base-can-be-integers", RuleScope::Grid, nullptr, base_can_be_integers},
     Rule{"magnitudes-are-learned", RuleScope::Grid, nullptr, magnitudes_are_learned},
     Rule{"zero-sizes-can-be-said", RuleScope::Grid, nullptr, sizes_can_be_said},
     Rule{"varying-lengths-are-known", RuleScope::Grid, nullptr, varying_lengths_are_known},
@@ -801,6 +825,7 @@ constexpr std::array kRules{
     Rule{"update-in-backward", RuleScope::Batch, nullptr, in_backward_has_one_microbatch},
     Rule{"sequence-divides", RuleScope::Sequence, &Layout::cp, sequence_divides},
     Rule{"capacity-is-filled", RuleScope::Sequence, nullptr, capacity_is_filled},
+    Rule{"integers-stay-whole", RuleScope::Shards, nullptr, integers_stay_whole},
     Rule{"shard-group-divides", RuleScope::Shards, nullptr, shard_group_divides},
     Rule{"shards-can-be-factored", RuleScope::Shards, nullptr, shards_can_be_factored},
     Rule{"matrices-stay-on-the-gpu", RuleScope::Shards, nullptr, matrices_stay_on_the_gpu},

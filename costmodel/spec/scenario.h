@@ -26,8 +26,7 @@ struct Scenario {
 /// recipe trains none, or says their parameters instead.
 [[nodiscard]] constexpr std::int64_t adapter_rank(const Scenario& scenario) {
   const Recipe& recipe = scenario.recipe;
-  const bool ranked = recipe.fine_tune == FineTune::Lora || recipe.fine_tune == FineTune::Qlora;
-  if (!ranked || recipe.trainable_parameters > 0) return 0;
+  if (!trains_low_rank(recipe) || recipe.trainable_parameters > 0) return 0;
   return recipe.lora_rank > 0 ? recipe.lora_rank : scenario.framework.adapter_rank;
 }
 

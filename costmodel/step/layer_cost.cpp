@@ -132,7 +132,9 @@ Seconds Pricer::time_of(const Operation& op) const {
   switch (op.kind) {
     case OpKind::Gemm:
     case OpKind::GroupedGemm:
-      return slowest_ * op.count * gemm_time(op.gemm, op.precision, gpu, calibration_);
+      return slowest_ * op.count *
+             (op.integers ? integer_gemm_time(op.gemm, gpu, calibration_)
+                          : gemm_time(op.gemm, op.precision, gpu, calibration_));
     case OpKind::Attention:
       return slowest_ * op.count *
              attention_time(op.attention, op.pass == Pass::Forward ? Direction::Forward : Direction::Backward,

@@ -57,7 +57,7 @@ StageParameters count(const Scenario& sc, const std::vector<ParameterTensor>& te
     const double adapter = trains_adapters(sc.recipe) ? trained : 0;
     // 4-bit weights travel as they are kept (AnswerDotAI/fsdp_qlora README: quantised weights are sharded).
     const double element =
-        is_stored_in_4_bits(sc, tensor, in_layer) ? nf4_bytes_per_element(sc.recipe) : gathered;
+        is_kept_quantised(sc, tensor, in_layer) ? quantised_bytes_per_element(sc.recipe, tensor) : gathered;
     const bool expert = is_expert(tensor);
     const bool persistent = stays_whole(sc, elements_of_module(tensor));
     DenseAndExpert& whole = persistent ? sum.persistent : sum.gathered;

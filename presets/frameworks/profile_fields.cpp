@@ -193,6 +193,7 @@ constexpr Named<SavedCase> kSavedCaseNames[] = {
     {"rms_norms", SavedCase::RmsNorms},
     {"compiled", SavedCase::Compiled},
     {"dora", SavedCase::Dora},
+    {"integer_base", SavedCase::IntegerBase},
 };
 static_assert(std::size(kSavedCaseNames) == costmodel::kSavedCases);
 

@@ -81,7 +81,7 @@ std::vector<std::pair<std::string, std::string>> read_sources(ObjectReader reade
 
 /// Fields that hold numbers: each needs a source when it is present.
 constexpr std::string_view kSourced[] = {
-    "memory", "memory_bandwidth", "peak", "peak_vector", "sm_count", "power_watts",
+    "memory", "memory_bandwidth", "peak", "peak_integer", "peak_vector", "sm_count", "power_watts",
     "pcie",   "price_per_hour",   "node", "host"};
 
 void require_sources(const GpuPreset& preset, const ObjectReader& reader) {
@@ -89,6 +89,7 @@ void require_sources(const GpuPreset& preset, const ObjectReader& reader) {
     const bool found = std::any_of(preset.sources.begin(), preset.sources.end(),
                                    [&](const auto& source) { return source.first == field; });
     const bool present = field == "price_per_hour" ? preset.spec.price_per_hour > 0
+                         : field == "peak_integer" ? preset.spec.peak_integer.value() > 0
                          : field == "host"         ? preset.node.host.memory > costmodel::Bytes{}
                                                    : true;
     if (present && !found) {
@@ -110,6 +111,7 @@ GpuPreset read_gpu_preset(const std::filesystem::path& path) {
   gpu.memory = reader.required("memory").bytes();
   gpu.memory_bandwidth = reader.required("memory_bandwidth").bandwidth();
   gpu.peak = read_peaks(reader.required("peak").object());
+  if (const auto integers = reader.optional("peak_integer")) gpu.peak_integer = integers->flops_rate();
   gpu.peak_vector = reader.required("peak_vector").flops_rate();
   gpu.sm_count = reader.required("sm_count").small_integer({1, 100'000});
   gpu.power_watts = reader.required("power_watts").number({1, 1e6});

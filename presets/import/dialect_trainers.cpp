@@ -50,7 +50,6 @@ constexpr ForeignSetting kTrlMore[] = {
        is_trl(v, r);
        r.trainer.other_loss = v.text() != "nll" && v.text() != "chunked_nll";
      }},
-    {"load_in_8bit", read_flag<&TrainerReading::eight_bits>},
     {"torch_dtype",
      [](V v, R r) {
        if (v.json() != JsonValue{"auto"}) r.trainer.weights = meaning_of(kTorchTypes, v);
@@ -251,7 +250,6 @@ constexpr ForeignSetting kAxolotlMore[] = {
     {"optim_args.update_proj_gap", [](V v, R r) { r.trainer.subspaces.interval = v.integer(kLengths); }},
     {"optim_args.scale_type", [](V v, R r) { r.trainer.subspaces.by_matrix = v.text() == "tensor"; }},
     {"max_packed_sequence_len", read_length},
-    {"load_in_8bit", read_flag<&TrainerReading::eight_bits>},
     {"flash_attention",
      [](V v, R r) {
        if (v.boolean()) r.plan.recipe.attention = costmodel::AttentionKernel::FlashAttention2;

@@ -48,7 +48,7 @@ inline constexpr Named<costmodel::CrossEntropy> kCrossEntropyNames[] = {
 inline constexpr Named<costmodel::FineTune> kFineTuneNames[] = {
     {"pretrain", costmodel::FineTune::Pretrain}, {"full", costmodel::FineTune::Full},
     {"lora", costmodel::FineTune::Lora},         {"qlora", costmodel::FineTune::Qlora},
-    {"ia3", costmodel::FineTune::Ia3},
+    {"ia3", costmodel::FineTune::Ia3},           {"lora-8bit", costmodel::FineTune::Lora8bit},
 };
 inline constexpr Named<costmodel::BatchPadding> kPaddingNames[] = {
     {"max_length", costmodel::BatchPadding::MaxLength},

@@ -43,10 +43,13 @@ constexpr std::array<std::string_view, kLaunchers> all_trainers(std::string_view
 // --- what is trained ---
 
 bool trains_lora(S s) {
-  return s.recipe.fine_tune == FineTune::Lora || s.recipe.fine_tune == FineTune::Qlora;
+  return trains_low_rank(s.recipe);
 }
 bool in_4_bits(S s) {
   return s.recipe.fine_tune == FineTune::Qlora;
+}
+bool in_8_bits(S s) {
+  return s.recipe.fine_tune == FineTune::Lora8bit;
 }
 JsonValue rank(S s) {
   return only_if(trains_lora(s), adapter_rank(s));
@@ -363,7 +366,10 @@ constexpr LaunchField kTrainerSettings[] = {
      }},
     {[](S s) { return when(in_4_bits(s)); }, trainers("load_in_4bit", "load_in_4bit", kNone),
      read_flag<&TrainerReading::four_bits>},
-    {[](S s) { return only_if(in_4_bits(s), 4); }, trainers(kNone, kNone, "quantization_bit"),
+    {[](S s) { return when(in_8_bits(s)); }, trainers("load_in_8bit", "load_in_8bit", kNone),
+     read_flag<&TrainerReading::eight_bits>},
+    {[](S s) { return only_if(quantises_base(s.recipe), in_8_bits(s) ? 8 : 4); },
+     trainers(kNone, kNone, "quantization_bit"),
      [](V v, R r) {
        const int bits = v.small_integer({1, 16});
        r.trainer.four_bits = bits == 4;

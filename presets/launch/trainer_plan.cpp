@@ -80,7 +80,10 @@ AdapterTargets targets_of(R r) {
 void settle_adapters(R r) {
   costmodel::Recipe& recipe = r.plan.recipe;
   TrainerReading& t = r.trainer;
-  recipe.fine_tune = !t.adapters ? FineTune::Full : t.four_bits ? FineTune::Qlora : FineTune::Lora;
+  recipe.fine_tune = !t.adapters    ? FineTune::Full
+                     : t.four_bits  ? FineTune::Qlora
+                     : t.eight_bits ? FineTune::Lora8bit
+                                    : FineTune::Lora;
   if (!t.adapters) {
     if (t.four_bits || t.eight_bits)
       r.notes.emplace_back("weights in 4 or 8 bits are not trained without adapters");
@@ -92,15 +95,12 @@ void settle_adapters(R r) {
   recipe.double_quantization = t.four_bits && t.double_quantization;
   recipe.lora_targets = targets_of(r);
   recipe.dora = t.dora;
-  if (t.eight_bits) r.notes.emplace_back("weights in 8 bits have no word here: planned in 16");
   if (t.dropout > 0)
     r.notes.emplace_back("dropout in front of the adapters, whose masks are kept, is not planned");
   const bool in_16_bits = costmodel::activation_dtype(recipe.precision) != DType::Fp32;
   // DeepSpeed casts the whole model to the type that it computes in.
   const bool in_fp32 = t.weights == DType::Fp32 && !t.deepspeed;
-  if (recipe.fine_tune != FineTune::Lora) return;
-  if (t.eight_bits && !in_16_bits) recipe.parameter_dtype = DType::Bf16;
-  if (!t.eight_bits && in_fp32 && in_16_bits) recipe.parameter_dtype = DType::Fp32;
+  if (recipe.fine_tune == FineTune::Lora && in_fp32 && in_16_bits) recipe.parameter_dtype = DType::Fp32;
 }
 
 /// Where no version is said, accelerate means the first (huggingface/accelerate@v1.15.0

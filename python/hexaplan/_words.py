@@ -25,7 +25,7 @@ class EstimateWords(TypedDict, total=False):
     cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
     fused_norm: Optional[Word]  # The norm is one kernel instead of a row of tensor operations: false, true. Default: true
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
-    fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
+    fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3, lora-8bit. Default: pretrain
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
     lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
@@ -94,7 +94,7 @@ class SimulateWords(TypedDict, total=False):
     cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
     fused_norm: Optional[Word]  # The norm is one kernel instead of a row of tensor operations: false, true. Default: true
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
-    fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
+    fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3, lora-8bit. Default: pretrain
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
     lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
@@ -160,7 +160,7 @@ class SearchWords(TypedDict, total=False):
     cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
     fused_norm: Optional[Word]  # The norm is one kernel instead of a row of tensor operations: false, true. Default: true
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
-    fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
+    fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3, lora-8bit. Default: pretrain
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
     lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
@@ -260,7 +260,7 @@ class CompareWords(TypedDict, total=False):
     cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
     fused_norm: Optional[Word]  # The norm is one kernel instead of a row of tensor operations: false, true. Default: true
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
-    fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
+    fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3, lora-8bit. Default: pretrain
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
     lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
@@ -325,7 +325,7 @@ class ImportWords(TypedDict, total=False):
     cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
     fused_norm: Optional[Word]  # The norm is one kernel instead of a row of tensor operations: false, true. Default: true
     dropout: Optional[Word]  # Dropout probability; above 0 masks are saved. Default: 0
-    fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3. Default: pretrain
+    fine_tune: Optional[Word]  # pretrain, full, lora, qlora, ia3, lora-8bit. Default: pretrain
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
     lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear

@@ -27,7 +27,8 @@ Program freeze_all_but_adapters(Program p) {
 /// Otherwise what is left of weight gradients stands for those of the adapters beside the matrix, which read
 /// the same input; IA³ scales that of the MLP's second matrix alone. Products with 4-bit weights kept their
 /// input in any case until bitsandbytes 0.43.2 (autograd/_functions.py MatMul4Bit, @9e753741), as the memory
-/// of lit-gpt's runs of 2023 shows (FrameworkProfile::four_bit_keeps_inputs). Experts that stay parameters in
+/// of lit-gpt's runs of 2023 shows (FrameworkProfile::four_bit_keeps_inputs), and those with 8-bit weights
+/// keep it to this day (@95f9af3, MatMul8bitLt: ctx.tensors). Experts that stay parameters in
 /// 16 bits keep no input.
 Program freeze_weights(Program p, const Techniques& t) {
   if (t.adapters.operations) return freeze_all_but_adapters(std::move(p));

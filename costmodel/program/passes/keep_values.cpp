@@ -118,7 +118,9 @@ class Keeper {
       if (op.kind == Kind::Route) keep_choice(op);
       if (op.kind == Kind::Attend) keep_operands(op);
       if (op.kind == Kind::Matmul || op.kind == Kind::Route) keep_of_adapters(op);
+      if (op.kind == Kind::Matmul && adapters_.in_8_bits) multiply_in_8_bits(op);
     }
+    if (adapters_.in_8_bits) widen_weights_in_8_bits();
     keep_of_core();
     keep_beside(Saved::LayerOutput, forward.back(), p_.output);
     return std::move(p_);
@@ -316,6 +318,50 @@ class Keeper {
       keep_further(Saved::AdapterHidden, op, {Tensor::AdapterHidden, {input.shape.rows, Width::AdapterRank}},
                    layers);
     if (adapters_.magnitudes) measure_rows(op, layers);
+  }
+  [[nodiscard]] bool is_in_8_bits(const Weight& weight) const {
+    return weight.first != Parameter::Count && adapters_.keeps_input[position(weight.first)];
+  }
+  /// What is there while a layer of `op` is multiplied: its operand in fp16 and as codes, and sums of 32 bits
+  /// (bitsandbytes@95f9af3 autograd/_functions.py MatMul8bitLt.forward, read).
+  void multiply_in_8_bits(const Op& op) {
+    const Weight& weight = p_.weights[position(op.weight)];
+    if (!is_in_8_bits(weight)) return;
+    constexpr double kOperand = 2 + 1, kSum = 4;
+    const Rows rows = p_.of(op.reads[0]).shape.rows;
+    Op product{.site = op.site, .kind = Kind::Copy, .reads = {op.reads[0]}, .writes = {}};
+    product.writes.push_back(integers({rows, weight.in, Type::Byte}, kOperand));
+    product.writes.push_back(integers({rows, widest_out(weight), Type::Byte}, widest_share(weight) * kSum));
+    const auto behind =
+        std::ranges::find_if(p_.ops, [&](const Op& o) { return o.writes[0] == op.writes[0]; });
+    p_.ops.insert(behind + 1, product);
+  }
+  /// Backward multiplies by W in the type of the activations (ibid., MatMul8bitLt.backward).
+  void widen_weights_in_8_bits() {
+    for (auto op = p_.ops.begin(); op != p_.ops.end(); ++op) {
+      if (op->kind != Kind::MatmulData || !is_in_8_bits(p_.weights[position(op->weight)])) continue;
+      const Weight& weight = p_.weights[position(op->weight)];
+      Op widen{.site = op->site,
+               .kind = Kind::Copy,
+               .reads = {op->reads[0]},
+               .writes = {},
+               .phase = op->phase,
+               .pass = op->pass};
+      widen.writes.push_back(
+          integers({Rows::One, widest_out(weight), Type::Activation, weight.in}, widest_share(weight)));
+      op = p_.ops.insert(op, widen) + 1;
+    }
+  }
+  /// Of the widest of the linear layers that a weight holds: its outputs, as a share of a width.
+  static Width widest_out(const Weight& weight) {
+    return weight.last == Parameter::AttentionKeyValueWeight ? Width::Query : weight.out;
+  }
+  static double widest_share(const Weight& weight) {
+    return weight.last == Parameter::AttentionKeyValueWeight ? 1 : 1.0 / Adapters::all_in(weight);
+  }
+  ValueId integers(Shape shape, double copies) {
+    return p_.add(
+        {.tensor = Tensor::IntegerProduct, .shape = shape, .role = Role::Workspace, .copies = copies});
   }
   /// What DoRA scales, the lengths by which it does, and what is there while they are measured: of the widest
   /// of the layers that `op` has in one matrix.

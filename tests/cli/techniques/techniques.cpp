@@ -99,6 +99,7 @@ constexpr Title kTitles[] = {
     {"fine_tune lora", "LoRA"},
     {"fine_tune qlora", "QLoRA: 4-bit base (NF4)"},
     {"fine_tune ia3", "IA³"},
+    {"fine_tune lora-8bit", "LoRA beside an 8-bit base (LLM.int8())"},
     {"dora true", "DoRA: learned magnitudes"},
     {"double_quantization true", "… whose scales have 8 bits"},
     {"lora_targets all-linear", "adapters beside all linear layers"},

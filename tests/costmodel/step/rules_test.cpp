@@ -222,7 +222,7 @@ TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_
          s.recipe.fine_tune = FineTune::Ia3;
        },
        "DoRA learns magnitudes of what LoRA's matrices are added to, and none are trained",
-       "use fine-tune lora or qlora, or dora false"},
+       "use fine-tune lora, qlora or lora-8bit, or dora false"},
       {"magnitudes-are-learned",
        [](Scenario& s) {
          s.recipe.dora = true;
@@ -231,6 +231,9 @@ TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_
        "example has no DoRA",
        "use framework hf-eager (PEFT), fsdp2 or ddp (torchtune), megatron (Megatron-Bridge) or hexaplan, or "
        "dora false"},
+      {"base-can-be-integers", [](Scenario& s) { s.recipe.fine_tune = FineTune::Lora8bit; },
+       "example has no matrices in 8 bits beside adapters",
+       "use framework hf-eager or hf-deepspeed (PEFT over bitsandbytes), or fine-tune lora or qlora"},
       {"zero-sizes-can-be-said", [](Scenario& s) { s.recipe.sizes.reuse = 0; },
        "example has no sizes of ZeRO's buckets and gathers to say",
        "leave them out, or use framework deepspeed or hf-deepspeed"},

@@ -53,8 +53,8 @@ Question random_fine_tuning(std::mt19937& random, const LaunchFormat& format) {
       one_of<Precision>(random, {Precision::Bf16, Precision::Bf16, Precision::Bf16, Precision::Fp16,
                                  Precision::Fp32, Precision::Tf32, Precision::Fp8});
   using costmodel::FineTune;
-  recipe.fine_tune = one_of<FineTune>(
-      random, {FineTune::Full, FineTune::Full, FineTune::Lora, FineTune::Qlora, FineTune::Ia3});
+  recipe.fine_tune = one_of<FineTune>(random, {FineTune::Full, FineTune::Full, FineTune::Lora,
+                                               FineTune::Qlora, FineTune::Lora8bit, FineTune::Ia3});
   if (recipe.fine_tune != FineTune::Full && recipe.fine_tune != FineTune::Ia3) {
     recipe.double_quantization = recipe.fine_tune == FineTune::Qlora && random() % 2 == 0;
     recipe.lora_rank = one_of<std::int64_t>(random, {8, 16, 64});

@@ -527,13 +527,23 @@ TEST(axolotl, cuts_its_loss_where_the_plugin_is_named) {
               Contains(HasSubstr("the plugin SpectrumPlugin has no word here")));
 }
 
-TEST(adapters, on_weights_in_8_bits_are_planned_on_16) {
-  const std::string text =
-      "model_name_or_path: Qwen/Qwen3-8B\nmax_length: 2048\nuse_peft: true\nload_in_8bit: true\n";
-  const ImportedPlan plan = imported("sft.yaml", text);
-  EXPECT_EQ(plan.request.recipe.parameter_dtype, std::nullopt) << "the type of the computation, bf16";
-  EXPECT_EQ(imported("sft.yaml", text + "bf16: false\n").request.recipe.parameter_dtype, DType::Bf16);
-  EXPECT_THAT(plan.notes, Contains(HasSubstr("8 bits have no word here: planned in 16")));
+TEST(adapters, on_weights_in_8_bits_are_a_plan) {
+  const ImportedPlan plan =
+      imported("sft.yaml",
+               "model_name_or_path: Qwen/Qwen3-8B\nmax_length: 2048\nuse_peft: true\nload_in_8bit: true\n");
+  EXPECT_EQ(plan.request.recipe.fine_tune, FineTune::Lora8bit);
+  EXPECT_EQ(plan.request.recipe.parameter_dtype, std::nullopt) << "of what is not quantised: the framework's";
+  EXPECT_THAT(plan.notes, Not(Contains(HasSubstr("8 bits"))));
+  EXPECT_EQ(imported("lora.yml",
+                     "base_model: Qwen/Qwen3-8B\nsequence_len: 2048\nadapter: lora\nlora_r: 8\n"
+                     "load_in_8bit: true\n")
+                .request.recipe.fine_tune,
+            FineTune::Lora8bit);
+  EXPECT_EQ(imported("sft.yaml",
+                     "model_name_or_path: Qwen/Qwen3-8B\nstage: sft\nfinetuning_type: lora\n"
+                     "cutoff_len: 2048\ntemplate: qwen\nquantization_bit: 8\n")
+                .request.recipe.fine_tune,
+            FineTune::Lora8bit);
 }
 
 TEST(adapters, beside_other_modules_are_planned_beside_the_smallest_set_that_has_them) {

@@ -2,6 +2,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
+#include "costmodel/compute/kernel_time.h"
+#include "costmodel/compute/operations.h"
 #include "costmodel/parameters/trained_elements.h"
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
@@ -23,7 +27,7 @@ Scenario scenario(const std::string& model, FineTune tuned, const std::string& f
   request.framework = framework;
   request.layout = parse_layout(layout, "layout");
   request.recipe = {.sequence = 4096, .global_batch = 8, .fine_tune = tuned};
-  if (tuned == FineTune::Lora || tuned == FineTune::Qlora) request.recipe.lora_rank = rank;
+  if (tuned != FineTune::Ia3 && tuned >= FineTune::Lora) request.recipe.lora_rank = rank;
   return resolve(request).scenario;
 }
 
@@ -185,6 +189,51 @@ TEST(adapters, quantised_weights_are_gathered_as_they_are_kept) {
             2 * (2 * (all + adapters) - ends));
   EXPECT_EQ(sent(scenario("llama-3.1-8b", FineTune::Qlora), "parameter.gather"),
             2 * (2 * (all - matrices + adapters) + matrices * (0.5 + 4.0 / 64)) - 2 * ends);
+}
+
+/// A byte for every element of the layers' matrices and four for every row of them, which bitsandbytes keeps
+/// (Linear8bitLt: CB, SCB); what else there is stays in bf16.
+TEST(adapters, bases_in_8_bits_have_a_scale_for_every_row) {
+  const auto parameters = [](FineTune method) {
+    return bytes_of(scenario("llama-3.1-8b", method, "hf-eager", "ddp"), TensorKind::Parameter);
+  };
+  const double matrices = 32.0 * (2 * 4096 * 4096 + 2 * 4096 * 1024 + 3.0 * 4096 * 14336);
+  const double rows = 32.0 * (4096 + 2 * 1024 + 4096 + 2 * 14336 + 4096);
+  EXPECT_EQ(parameters(FineTune::Lora) - parameters(FineTune::Lora8bit), matrices - 4 * rows);
+}
+
+/// MatMul8bitLt has its operand in backward, which frozen weights otherwise need not: the inputs of q, k and
+/// v, of gate and up, and of the MLP's second matrix; attention keeps its output in any case.
+TEST(adapters, bases_in_8_bits_keep_inputs_of_their_products) {
+  const auto kept = [](FineTune method) {
+    return bytes_of(scenario("llama-3.1-8b", method, "hf-eager", "ddp"), TensorKind::Activation);
+  };
+  EXPECT_EQ(kept(FineTune::Lora8bit) - kept(FineTune::Lora), 32.0 * 4096 * 2 * (2 * 4096 + 14336));
+}
+
+/// Integers are multiplied forward, 16-bit floats backward; the rate is the datasheet's.
+TEST(adapters, bases_in_8_bits_are_multiplied_as_integers_and_widened_for_backward) {
+  const Scenario sc = scenario("llama-3.1-8b", FineTune::Lora8bit, "hf-eager", "ddp");
+  std::vector<costmodel::Operation> operations;
+  costmodel::append_layer_operations(sc, costmodel::local_dims(sc), costmodel::LayerClass{}, operations);
+  double integers = 0, backward = 0, widened = 0;
+  for (const costmodel::Operation& op : operations) {
+    if (op.integers) integers += op.flops.value();
+    if (op.name == "adapter.dequantise") widened += op.bytes.value();
+    if (op.pass == costmodel::Pass::BackwardData && op.name == "mlp.down") backward += op.integers ? 1 : 0;
+  }
+  const double matrices = 2 * 4096 * 4096 + 2 * 4096 * 1024 + 3.0 * 4096 * 14336;
+  EXPECT_EQ(integers, 2 * 4096 * matrices);
+  EXPECT_EQ(widened, 7 * matrices);
+  EXPECT_EQ(backward, 0);
+  const costmodel::GemmShape down{4096, 4096, 14336, 1};
+  const costmodel::Calibration none;
+  EXPECT_LT(integer_gemm_time(down, sc.cluster.gpu, none),
+            gemm_time(down, costmodel::Precision::Bf16, sc.cluster.gpu, none));
+  costmodel::GpuSpec unknown = sc.cluster.gpu;
+  unknown.peak_integer = {};
+  EXPECT_EQ(integer_gemm_time(down, unknown, none),
+            gemm_time(down, costmodel::Precision::Bf16, unknown, none));
 }
 
 /// PyTorch's flat parameters have one gradient for all of a unit.
