@@ -246,6 +246,14 @@ const CellColumn kCells[] = {
     {"grad_dtype", [](const Scenario& s) { return dtype(s.recipe.gradient_dtype); }},
     {"optimizer_norm",
      [](const Scenario& s) { return text_cell(name_in(kOptimizerNames, s.recipe.optimizer)); }},
+    {"projection_rank",
+     [](const Scenario& s) {
+       return s.recipe.projection_rank > 0 ? number_cell(s.recipe.projection_rank) : std::string{};
+     }},
+    {"projection_interval",
+     [](const Scenario& s) {
+       return s.recipe.projection_interval > 0 ? number_cell(s.recipe.projection_interval) : std::string{};
+     }},
     {"optimizer_in_backward", [](const Scenario& s) { return bool_cell(s.recipe.optimizer_in_backward); }},
     {"dropout", [](const Scenario& s) { return fmt::format("{}", s.recipe.dropout); }},
     {"offload", offload},

@@ -33,6 +33,10 @@ constexpr Named<Optimizer> kOptimizers[] = {
     {"sgd", Optimizer::Sgd},
     {"muon", Optimizer::Muon},
     {"lamb", Optimizer::Lamb},
+    {"galore", Optimizer::Galore},
+    {"galore-8bit", Optimizer::Galore8bit},
+    {"apollo", Optimizer::Apollo},
+    {"apollo-mini", Optimizer::ApolloMini},
     {"unknown", Optimizer::AdamW},
     {"", Optimizer::AdamW},
 };
@@ -246,6 +250,8 @@ Recipe recipe_of(const TruthRow& row, int chunks) {
   recipe.parameter_dtype = dtype_of(row.params_dtype);
   recipe.gradient_dtype = gradient_dtype_of(row);
   recipe.optimizer = value_of_word(kOptimizers, row.optimizer_norm, "optimizer_norm");
+  recipe.projection_rank = row.projection_rank.value_or(0);  // else the optimizer's usual ones
+  recipe.projection_interval = row.projection_interval.value_or(0);
   recipe.optimizer_in_backward = row.optimizer_in_backward.value_or(false);
   recipe.recompute = recompute_of(row, chunks);
   recipe.attention = attention_of(row);

@@ -122,6 +122,8 @@ const Column kColumns[] = {
     {"params_dtype", &TruthRow::params_dtype, kOptional},
     {"grad_dtype", &TruthRow::grad_dtype, kOptional},
     {"optimizer_norm", &TruthRow::optimizer_norm, kOptional},
+    {"projection_rank", &TruthRow::projection_rank, kOptional, kSomeOrNone},
+    {"projection_interval", &TruthRow::projection_interval, kOptional, kSomeOrNone},
     {"optimizer_in_backward", &TruthRow::optimizer_in_backward, kOptional},
     {"dropout", &TruthRow::dropout, kOptional, kProbability},
     {"base_dtype", &TruthRow::base_dtype, kOptional},

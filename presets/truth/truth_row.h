@@ -53,6 +53,7 @@ struct TruthRow {
   // Numerics and memory saving.
   std::string framework_profile, precision_norm, params_dtype, grad_dtype, optimizer_norm, offload, ce_kind,
       attention;
+  std::optional<std::int64_t> projection_rank, projection_interval;
   std::optional<bool> optimizer_in_backward;
   std::optional<double> dropout;
   std::string base_dtype;  // of frozen weights

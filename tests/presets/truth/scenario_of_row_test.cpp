@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "costmodel/spec/optimizer_traits.h"
+
 namespace hexaplan::presets {
 namespace {
 
@@ -283,6 +285,19 @@ TEST(scenario_of_row, deepspeed_shards_the_optimizer_where_a_row_does_not_say) {
 TEST(scenario_of_row, gradients_that_a_row_does_not_state) {
   TruthRow row = plain_row();
   row.grad_dtype = "unknown";
+/// jiaweizzhao/GaLore@2cc66f8 scripts/single_gpu/llama_7b.sh.
+TEST(scenario_of_row, subspaces_have_the_rank_and_interval_that_a_row_states) {
+  TruthRow row = plain_row();
+  row.framework_profile = "hf-eager", row.zero = "0";
+  row.tp = row.pp = row.dp = 1, row.n_gpus = row.gpus_per_node = 1, row.global_batch = 1;
+  row.optimizer_norm = "galore-8bit";
+  EXPECT_EQ(scenario_of(row).recipe.optimizer, costmodel::Optimizer::Galore8bit);
+  EXPECT_EQ(costmodel::projection_interval(scenario_of(row).recipe), 200);
+  row.projection_rank = 1024, row.projection_interval = 500;
+  EXPECT_EQ(scenario_of(row).recipe.projection_rank, 1024);
+  EXPECT_EQ(costmodel::projection_interval(scenario_of(row).recipe), 500);
+}
+
   EXPECT_EQ(scenario_of(row).recipe.gradient_dtype, DType::Bf16);
   row.zero = "0";
   EXPECT_EQ(scenario_of(row).recipe.gradient_dtype, std::nullopt);
