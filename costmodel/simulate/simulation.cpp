@@ -11,6 +11,7 @@
 #include "costmodel/program/replay_memory.h"
 #include "costmodel/schedule/in_flight.h"
 #include "costmodel/schedule/replay.h"
+#include "costmodel/simulate/simulated_totals.h"
 #include "costmodel/simulate/step_clock.h"
 #include "costmodel/spec/local_dims.h"
 #include "costmodel/units/format_units.h"
@@ -96,6 +97,24 @@ std::vector<Seconds> ends_of(const std::vector<StageClock>& clocks) {
   return ends;
 }
 
+/// The stages at the end of the step, behind those that bring drifting ones to their pace, and what it takes.
+struct StepRun {
+  std::vector<StageClock> clocks;
+  Seconds total;  // nothing once it is stopped
+};
+StepRun run_steps(const Setup& setup, const SimulationOptions& options, Seconds host) {
+  std::vector<Seconds> begin(setup.schedule.stages.size());
+  if (drifts(setup.schedule.kind)) {
+    const SimulationOptions totals{
+        .keep_spans = false, .keep_memory = false, .times_alone = true, .stop = options.stop};
+    for (int step = 1; step < kDriftingSteps; ++step)
+      next_step(ends_of(run_step(setup, begin, totals, host)), begin);
+  }
+  StepRun run{run_step(setup, begin, options, host), {}};
+  if (!options.stop.stop_requested()) run.total = next_step(ends_of(run.clocks), begin);
+  return run;
+}
+
 void find_extremes(Simulation& simulation) {
   const auto device = [](const StageTimeline& stage) { return stage.peak + stage.outside; };
   for (std::size_t s = 1; s < simulation.stages.size(); ++s) {
@@ -158,23 +177,60 @@ Simulation simulate_step(const Scenario& scenario, const Calibration& calibratio
                          const SimulationOptions& options) {
   Setup setup = set_up(scenario, calibration, options.times_alone);
   if (options.free_messages) setup.pieces.message = setup.rules.message_host = Seconds{};
-  const Seconds host = scenario.framework.step_overhead;
-  std::vector<Seconds> begin(setup.schedule.stages.size());
-  if (drifts(setup.schedule.kind)) {
-    const SimulationOptions totals{
-        .keep_spans = false, .keep_memory = false, .times_alone = true, .stop = options.stop};
-    for (int step = 1; step < kDriftingSteps; ++step)
-      next_step(ends_of(run_step(setup, begin, totals, host)), begin);
-  }
-  std::vector<StageClock> clocks = run_step(setup, begin, options, host);
+  StepRun run = run_steps(setup, options, scenario.framework.step_overhead);
   Simulation out{.microbatches = setup.schedule.microbatches, .chunks = setup.schedule.chunks};
   out.stopped = options.stop.stop_requested();
   if (out.stopped) return out;
-  out.total = next_step(ends_of(clocks), begin);
-  out.stages.reserve(clocks.size());
-  for (StageClock& clock : clocks) out.stages.push_back(clock.take(out.total));
+  out.total = run.total;
+  out.stages.reserve(run.clocks.size());
+  for (StageClock& clock : run.clocks) out.stages.push_back(clock.take(out.total));
   find_extremes(out);
   return out;
+}
+
+/// All that the time of a step depends on.
+struct SimulatedTotals::Known {
+  ScheduleKind kind;
+  int pp, vpp;
+  std::int64_t microbatches;
+  StepPieces pieces;
+  OverlapRules rules;
+  Seconds host;
+  Seconds total = {};
+  [[nodiscard]] bool asks_the_same(const Known& o) const {
+    return kind == o.kind && pp == o.pp && vpp == o.vpp && microbatches == o.microbatches &&
+           rules == o.rules && host == o.host && pieces == o.pieces;
+  }
+};
+
+SimulatedTotals::SimulatedTotals() = default;
+SimulatedTotals::~SimulatedTotals() = default;
+
+Seconds SimulatedTotals::of(const Scenario& sc, const Calibration& calibration) {
+  const Layout& l = sc.layout;
+  Known step{.kind = l.schedule,
+             .pp = l.pp,
+             .vpp = l.vpp,
+             .microbatches = microbatches_per_step(sc),
+             .pieces = price_pieces(sc, calibration, plan_stages(sc), plan_chunks(sc)),
+             .rules = overlap_rules(sc),
+             .host = sc.framework.step_overhead};
+  {
+    const std::lock_guard lock{mutex_};
+    for (const Known& known : known_) {
+      if (known.asks_the_same(step)) return known.total;
+    }
+  }
+  const Setup setup{
+      .schedule = make_schedule(step.kind, step.pp, static_cast<int>(step.microbatches), step.vpp),
+      .pieces = step.pieces,
+      .rules = step.rules,
+      .levels = {}};
+  step.total =
+      run_steps(setup, {.keep_spans = false, .keep_memory = false, .times_alone = true}, step.host).total;
+  const std::lock_guard lock{mutex_};
+  known_.push_back(std::move(step));
+  return known_.back().total;
 }
 
 }  // namespace hexaplan::costmodel

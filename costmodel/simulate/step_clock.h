@@ -19,6 +19,7 @@ struct OverlapRules {
   bool gathers_beside_forward = false;
   bool reduces_beside_backward = false;
   bool reduces_every_pass = false;
+  friend bool operator==(const OverlapRules&, const OverlapRules&) = default;
 };
 [[nodiscard]] OverlapRules overlap_rules(const Scenario& scenario);
 

@@ -11,6 +11,7 @@ namespace hexaplan::costmodel {
 struct PassTime {
   Seconds compute, exposed;
   [[nodiscard]] constexpr Seconds total() const { return compute + exposed; }
+  friend bool operator==(const PassTime&, const PassTime&) = default;
   friend constexpr PassTime operator+(const PassTime& a, const PassTime& b) {
     return {a.compute + b.compute, a.exposed + b.exposed};
   }
@@ -23,11 +24,13 @@ struct ChunkPieces {
   Seconds head_forward, head_backward;  // share of the output layer and its loss
   Seconds gathering, reduction;         // of its parameters and gradients, where once per step
   int buckets = 1;
+  friend bool operator==(const ChunkPieces&, const ChunkPieces&) = default;
 };
 
 /// What a stage does once per step.
 struct StagePieces {
   Seconds update, slices, mirror;  // mirror: DualPipe's copies of the model add up their gradients
+  friend bool operator==(const StagePieces&, const StagePieces&) = default;
 };
 
 /// Everything that a step is put together from.  [docs/formulas.md#T8]
@@ -35,6 +38,7 @@ struct StepPieces {
   std::vector<ChunkPieces> chunks;  // [stage · chunks + chunk]
   std::vector<StagePieces> stages;
   Seconds message;
+  friend bool operator==(const StepPieces&, const StepPieces&) = default;
 };
 
 /// The same prices as `estimate_step`'s, by chunk instead of by stage.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "costmodel/simulate/simulated_totals.h"
 #include "costmodel/simulate/simulation.h"
 #include "planner/refine/refine.h"
 #include "planner/search/rejections.h"
@@ -80,33 +81,31 @@ void price_in_closed_form(const SearchProblem& problem, Variant& variant) {
 }
 
 /// Estimates the variant and, where asked, simulates it. Not usable where it then breaks a limit.
-void price_in_full(const SearchProblem& problem, Variant& variant) {
+void price_in_full(const SearchProblem& problem, SimulatedTotals& simulated, Variant& variant) {
   const Scenario sc = scenario_of(problem, variant.plan);
   const Calibration& calibration = problem.hardware[variant.plan.hardware].calibration;
   variant.estimate = estimate_step(sc, calibration);
   variant.plan.price =
       price_at(problem, variant.plan, variant.estimate->time.total(), variant.estimate->peak().needed);
-  if (problem.simulate_winners && tasks_of_step(sc) <= kMostTasks) {
-    variant.simulated =
-        simulate_step(sc, calibration, {.keep_spans = false, .keep_memory = false, .times_alone = true})
-            .total;
-  }
+  if (problem.simulate_winners && tasks_of_step(sc) <= kMostTasks)
+    variant.simulated = simulated.of(sc, calibration);
   Plan as_shown = variant.plan;
   as_shown.price = price_at(problem, as_shown, variant.step(), as_shown.price.peak);
   variant.usable = keeps_limits(problem, as_shown);
 }
 
 /// Both ways of a finalist in full; the plain one only where simulation could still prefer it.
-void price_in_full(const SearchProblem& problem, double spread, Finalist& finalist) {
+void price_in_full(const SearchProblem& problem, SimulatedTotals& simulated, double spread,
+                   Finalist& finalist) {
   finalist.priced = true;
-  if (finalist.refined) price_in_full(problem, *finalist.refined);
+  if (finalist.refined) price_in_full(problem, simulated, *finalist.refined);
   if (!finalist.even->usable) return;
   const bool refined = finalist.refined && finalist.refined->usable;
   const Seconds even = finalist.even->plan.price.step * finalist.even->caution;
   if (refined && finalist.refined->cautious_step() < even * (1 - spread)) {
     finalist.even->usable = false;
   } else {
-    price_in_full(problem, *finalist.even);
+    price_in_full(problem, simulated, *finalist.even);
   }
 }
 
@@ -283,7 +282,7 @@ class ContestRun {
       std::vector<Finalist*> waiting = unpriced_that_could_pass();
       if (waiting.empty()) return;
       tbb::parallel_for(std::size_t{0}, waiting.size(),
-                        [&](std::size_t i) { price_in_full(problem_, spread_, *waiting[i]); });
+                        [&](std::size_t i) { price_in_full(problem_, simulated_, spread_, *waiting[i]); });
       for (const Finalist* finalist : waiting) widen_spread(*finalist);
       if (stop_.stop_requested()) return;
     }
@@ -367,6 +366,7 @@ class ContestRun {
   std::size_t next_ = 0;
   std::vector<Finalist> finalists_;
   double spread_ = 0;
+  SimulatedTotals simulated_;
   Contest contest_;
 };
 
@@ -381,7 +381,8 @@ Plan finished(const SearchProblem& problem, const Plan& plan) {
   Finalist finalist{.even = variant_of(problem, plan)};
   if (auto better_plan = refined(problem, *finalist.even, kNoLimit))
     finalist.refined = variant_of(problem, std::move(*better_plan));
-  price_in_full(problem, 0, finalist);
+  SimulatedTotals simulated;
+  price_in_full(problem, simulated, 0, finalist);
   const Variant& best = finalist.refined && finalist.refined->usable &&
                                 finalist.refined->cautious_step() < finalist.even->cautious_step()
                             ? *finalist.refined

@@ -67,7 +67,8 @@ std::vector<std::size_t> promising_first(const SearchProblem& problem, const Wor
   });
   std::vector<std::size_t> order(goals.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t unit) { return goals[unit]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return goals[a] < goals[b]; });
   return order;
 }
 

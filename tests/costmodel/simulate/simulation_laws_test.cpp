@@ -5,6 +5,7 @@
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/program/replay_memory.h"
 #include "costmodel/schedule/schedule.h"
+#include "costmodel/simulate/simulated_totals.h"
 #include "costmodel/simulate/simulation.h"
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/stage_memory.h"
@@ -41,6 +42,19 @@ void make_stages_equal(Scenario& s) {
 bool chunks_are_alike(const Scenario& s) {
   const auto chunks = plan_chunks(s);
   return std::all_of(chunks.begin(), chunks.end(), [&](const StagePlan& c) { return c == chunks[0]; });
+}
+
+RC_GTEST_PROP(simulation_laws, totals_that_are_remembered_are_those_of_each_step, ()) {
+  const Calibration calibration = *support::any_calibration();
+  SimulatedTotals totals;
+  Scenario s = any_pipeline();
+  for (const double overhead : {0.0, 0.5, 0.0}) {
+    s.framework.step_overhead = Seconds{overhead};
+    for (const bool slower : {false, true, false}) {
+      s.cluster.gpu.memory_bandwidth = s.cluster.gpu.memory_bandwidth * (slower ? 0.5 : 1.0);
+      RC_ASSERT(totals.of(s, calibration) == simulate_step(s, calibration).total);
+    }
+  }
 }
 
 RC_GTEST_PROP(simulation_laws, without_a_pipeline_the_step_takes_as_long_as_the_estimate_says, ()) {
