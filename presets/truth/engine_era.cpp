@@ -40,6 +40,11 @@ bool before_fused_accumulation(const TruthRow& row) {
   return is_older_than(row, kFirst);
 }
 
+bool before_liger(const TruthRow& row) {
+  constexpr int kFirst = 2024;
+  return is_older_than(row, kFirst);
+}
+
 bool before_four_bit_inputs_were_freed(const TruthRow& row) {
   const int first = row.engine == "litgpt" ? 2025 : 2024;
   return is_older_than(row, first);

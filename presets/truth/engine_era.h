@@ -25,6 +25,10 @@ namespace hexaplan::presets {
 /// today's.
 [[nodiscard]] bool before_flash_attention_2(const TruthRow& row);
 
+/// The row's layers were none of Liger's: linkedin/Liger-Kernel began in August 2024. An unknown era is
+/// today's.
+[[nodiscard]] bool before_liger(const TruthRow& row);
+
 /// The row's products with 4-bit weights kept their input: bitsandbytes freed it with 0.43.2 of July 2024
 /// (bitsandbytes-foundation/bitsandbytes@9e753741, "fix QLoRA mem bug"), and litgpt stayed with 0.42.0 until
 /// the end of that year (Lightning-AI/litgpt@d2ed13c3, pyproject.toml). An unknown era is today's.

@@ -39,10 +39,9 @@ constexpr EngineProfile kEngineProfiles[] = {{"nanotron-polling", "nanotron-poll
                                              {"nemo-automodel", "fsdp2-automodel", true}};
 
 /// DeepSpeed wraps the model that it is given: transformers' Llama as it is (FlagOpen/FlagPerf@1b5a0303
-/// training/benchmarks/llama2_7b/deepspeed/run_pretraining.py: AutoModelForCausalLM), or with Liger's kernels
-/// in place, of which the fused loss is one.
+/// training/benchmarks/llama2_7b/deepspeed: LlamaForCausalLM), or, later, with Liger's kernels in place.
 bool runs_transformers_layers(const TruthRow& row) {
-  return row.engine == "deepspeed" && row.arch == "llama" && row.ce_kind.empty();
+  return row.engine == "deepspeed" && row.arch == "llama" && before_liger(row);
 }
 
 /// Framework profile that stands for a word of the schema, mostly the one of its name. `engine` says more

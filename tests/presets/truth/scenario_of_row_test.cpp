@@ -155,13 +155,16 @@ TEST(scenario_of_row, products_with_4_bit_weights_kept_their_inputs_until_bitsan
   }
 }
 
-TEST(scenario_of_row, deepspeed_runs_transformers_layers_where_nothing_says_that_ligers_kernels_do) {
+TEST(scenario_of_row, deepspeed_ran_transformers_layers_before_there_were_ligers_kernels) {
   TruthRow row = plain_row();
   row.framework_profile = "deepspeed", row.engine = "deepspeed", row.arch = "llama";
+  row.engine_era = "2023-11";
   EXPECT_EQ(scenario_of(row).framework.name, "hf-deepspeed");
-  row.ce_kind = "chunked";  // by Liger's fused loss
-  EXPECT_EQ(scenario_of(row).framework.name, "deepspeed");
-  row.ce_kind = "", row.arch = "gpt";  // Megatron's code of the ZeRO papers
+  for (const char* era : {"2024-10", "2026", ""}) {
+    row.engine_era = era;
+    EXPECT_EQ(scenario_of(row).framework.name, "deepspeed") << era;
+  }
+  row.engine_era = "2021", row.arch = "gpt";  // Megatron's code of the ZeRO papers
   EXPECT_EQ(scenario_of(row).framework.name, "deepspeed");
 }
 
@@ -282,9 +285,6 @@ TEST(scenario_of_row, deepspeed_shards_the_optimizer_where_a_row_does_not_say) {
   EXPECT_EQ(scenario_of(row).layout.sharding.stage, 0);
 }
 
-TEST(scenario_of_row, gradients_that_a_row_does_not_state) {
-  TruthRow row = plain_row();
-  row.grad_dtype = "unknown";
 /// jiaweizzhao/GaLore@2cc66f8 scripts/single_gpu/llama_7b.sh.
 TEST(scenario_of_row, subspaces_have_the_rank_and_interval_that_a_row_states) {
   TruthRow row = plain_row();
@@ -298,6 +298,9 @@ TEST(scenario_of_row, subspaces_have_the_rank_and_interval_that_a_row_states) {
   EXPECT_EQ(costmodel::projection_interval(scenario_of(row).recipe), 500);
 }
 
+TEST(scenario_of_row, gradients_that_a_row_does_not_state) {
+  TruthRow row = plain_row();
+  row.grad_dtype = "unknown";
   EXPECT_EQ(scenario_of(row).recipe.gradient_dtype, DType::Bf16);
   row.zero = "0";
   EXPECT_EQ(scenario_of(row).recipe.gradient_dtype, std::nullopt);
