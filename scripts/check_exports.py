@@ -150,6 +150,7 @@ def check_megatron(checkout):
 
 def check_nanotron(checkout):
     sys.path.insert(0, str(pathlib.Path(checkout) / "src"))
+    sys.meta_path.append(EmptyModules("nanotron"))
     import yaml
     from dacite import Config, from_dict
     from nanotron.config.models_config import LlamaConfig, Qwen2Config
@@ -168,7 +169,9 @@ def check_nanotron(checkout):
 
 def check_torchtitan(checkout):
     sys.path.insert(0, str(checkout))
-    sys.meta_path.append(EmptyModules("torchtitan"))  # what PyTorch has not got yet
+    sys.meta_path.append(EmptyModules("torchtitan"))  # what PyTorch has not got yet …
+    import torch
+    torch.compile = lambda compiled=None, **_: compiled or (lambda of: of)  # … and need not compile
     from torchtitan.config import ConfigManager
 
     def check(answer):
@@ -180,7 +183,8 @@ def check_torchtitan(checkout):
 
 
 # What frameworks import and no configuration needs; by framework.
-ABSENT = {"torchtitan": ("torch.nn.attention.varlen", "torch.distributed.pipelining", "torchdata", "torchao", "tensorboard",
+ABSENT = {"nanotron": ("flash_attn", "grouped_gemm", "datatrove", "functorch", "nouveau", "rotary_emb"),
+          "torchtitan": ("torch.nn.attention.varlen", "torch.distributed.pipelining", "torchdata", "torchao", "tensorboard",
                          "torch.utils.tensorboard", "wandb", "torchft"),
           "maxtext": ("pathwaysutils", "google.cloud.storage", "orbax", "tensorboardX", "cloud_tpu_diagnostics",
                       "ml_goodput_measurement", "grain", "tensorflow", "tensorflow_datasets", "tensorflow_text", "aqt",
@@ -192,9 +196,9 @@ ABSENT = {"torchtitan": ("torch.nn.attention.varlen", "torch.distributed.pipelin
 
 
 class EmptyClass(type):
-    """A class with any attribute, each another one."""
+    """A class with any attribute, each another one, but for those by which PyTorch finds what it wraps."""
     def __getattr__(cls, name):
-        if name.startswith("__"):
+        if name.startswith(("__", "_torchdynamo")):
             raise AttributeError(name)
         value = EmptyClass(name, (), {"__init__": lambda self, *a, **k: None})
         setattr(cls, name, value)

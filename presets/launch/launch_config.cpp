@@ -18,7 +18,7 @@ constexpr LaunchFormat kFormats[] = {
      "NVIDIA/Megatron-LM@core_v0.15.3 megatron/training/arguments.py"},
     {Launcher::Nanotron, "nanotron", "nanotron", "nanotron", "nanotron-polling", "nanotron.yaml",
      "sections of the configuration of run_train.py",
-     "huggingface/nanotron@19f88fb src/nanotron/config/parallelism_config.py, models_config.py, config.py"},
+     "huggingface/nanotron@2411b02 src/nanotron/config/parallelism_config.py, models_config.py, config.py"},
     {Launcher::Torchtitan, "torchtitan", "torchtitan", "fsdp2", "fsdp1 ddp", "torchtitan.toml",
      "job configuration of torchtitan v0.2.2 (pip install torchtitan==0.2.2): CONFIG_FILE=torchtitan.toml "
      "./run_train.sh; what came after 2026-02-23 (#2386) has recipes in Python and does not read it",

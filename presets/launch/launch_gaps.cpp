@@ -340,8 +340,12 @@ constexpr Gap kGaps[] = {
      },
      "grouped products of experts: Megatron-LM has them in bf16 alone"},
     {kNanotron, rope_scaling, "the scaling of RoPE (rope_scaling of config.json)"},
-    {kNanotron, [](S s) { return s.model.attention.window > 0 && !s.model.attention.qkv_bias; },
-     "the sliding window: nanotron's Llama has none"},
+    {kNanotron,
+     [](S s) {
+       const costmodel::AttentionSpec& a = s.model.attention;
+       return a.window > 0 && (a.global_period > 0 || !a.global_layers.empty());
+     },
+     "layers without the sliding window: nanotron has it in all"},
     // deepspeed/runtime/engine.py, allreduce_gradients.
     {kDeepSpeed | kTrainers,
      [](S s) {
@@ -670,7 +674,7 @@ constexpr Gap kGaps[] = {
      "checkpoints cut over tensor-parallel ranks"},
 };
 
-/// nanotron's Llama and Qwen2 (19f88fb src/nanotron/models/llama.py, qwen.py).
+/// nanotron's Llama and Qwen2 (2411b02 src/nanotron/models/llama.py, qwen.py).
 bool is_llama_like(const costmodel::ModelSpec& m) {
   const costmodel::AttentionSpec& a = m.attention;
   return !is_hybrid(m) && a.kind == costmodel::AttentionKind::Grouped && !a.qk_norm && !a.sinks &&

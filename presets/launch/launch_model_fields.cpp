@@ -140,15 +140,20 @@ void read_kind_of_balance(V v, R r) {
   if (text_in(v) == "none") r.plan.model.moe.balance_coefficient = 0;
 }
 
+bool is_nanotrons_qwen(const costmodel::ModelSpec& m) {
+  return m.attention.qkv_bias || m.attention.window > 0;
+}
+
 // Keys: Megatron-LM, nanotron, torchtitan, DeepSpeed, Megatron-Bridge, MaxText; their sources stand in
 // launch_formats().
 constexpr LaunchField kModelSettings[] = {
     // The model.
-    {[](S s) { return when(!s.model.attention.qkv_bias); }, {kNone, "model.model_config.is_llama_config"}},
-    {[](S s) { return when(s.model.attention.qkv_bias); },
+    // Of nanotron's classes Qwen2Config alone has windows, and projections with biases in the model.
+    {[](S s) { return when(!is_nanotrons_qwen(s.model)); }, {kNone, "model.model_config.is_llama_config"}},
+    {[](S s) { return when(is_nanotrons_qwen(s.model)); },
      {kNone, "model.model_config.is_qwen2_config"},
      [](V v, R r) { r.qkv_bias = r.qkv_bias || v.boolean(); }},
-    {[](S s) { return when(s.model.attention.qkv_bias); },
+    {[](S s) { return only_if(is_nanotrons_qwen(s.model), s.model.attention.qkv_bias); },
      {kNone, "model.model_config.attention_bias"},
      read_flag<&LaunchReading::qkv_bias>},
     {[](S s) -> JsonValue { return s.model.layers; },
@@ -172,7 +177,11 @@ constexpr LaunchField kModelSettings[] = {
     {[](S s) { return only_if(grouped(s), s.model.attention.kv_heads); },
      {"--num-query-groups", kNone, kNone, kNone, "model.num_query_groups"},
      read_attention<&costmodel::AttentionSpec::kv_heads>},
-    {[](S s) { return only_if(!has_latent_attention(s), s.model.attention.head_dim); },
+    // Megatron-LM divides where nobody says it (validate_args), and latent attention need not be divisible.
+    {[](S s) {
+       const bool divides = s.model.hidden % std::max<std::int64_t>(1, s.model.attention.heads) == 0;
+       return only_if(!has_latent_attention(s) || !divides, s.model.attention.head_dim);
+     },
      {"--kv-channels", kNone, kNone, kNone, "model.kv_channels", "head_dim"},
      read_attention<&costmodel::AttentionSpec::head_dim>},
     {[](S s) { return when(has_latent_attention(s)); },

@@ -35,7 +35,7 @@ constexpr EnvironmentRow kEnvironment[] = {
     {one_of_launchers(Launcher::Megatron) | one_of_launchers(Launcher::Bridge),
      wants_one_connection,
      {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}},
-    // nanotron@19f88fb README.md, "Quick Start".
+    // nanotron@2411b02 README.md, "Quick Start".
     {one_of_launchers(Launcher::Nanotron), [](S) { return true; }, {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}},
     // torchtitan@v0.2.2 run_train.sh.
     {one_of_launchers(Launcher::Torchtitan),

@@ -718,7 +718,21 @@ TEST(launch_config, nanotron_is_told_the_base_of_rope_and_the_epsilon) {
   EXPECT_THAT(text, HasSubstr("\n    rms_norm_eps: 1.0e-05\n"));
   EXPECT_THAT(text, HasSubstr("\n    is_llama_config: true\n"));
   EXPECT_THAT(config(scenario("qwen2.5-7b", "8xH100", "zero1", "nanotron"), "nanotron").text,
-              HasSubstr("\n    is_qwen2_config: true\n"));
+              HasSubstr("\n    is_qwen2_config: true\n    attention_bias: true\n"));
+}
+
+TEST(launch_config, nanotron_has_windows_in_its_class_of_qwen2_alone) {
+  const std::string text = config(scenario("phi-3-mini", "8xH100", "zero1", "nanotron"), "nanotron").text;
+  EXPECT_THAT(text, HasSubstr("\n    is_qwen2_config: true\n    attention_bias: false\n"));
+  EXPECT_THAT(text, HasSubstr("\n    sliding_window_size: 2047\n"));
+  EXPECT_THAT(text, Not(HasSubstr("is_llama_config")));
+}
+
+TEST(launch_config, megatron_is_told_the_width_of_heads_that_do_not_divide_the_hidden_size) {
+  EXPECT_THAT(config(scenario("glm-4.7-flash", "8xH100", "zero1", "megatron"), "megatron").text,
+              HasSubstr("--kv-channels 256"));
+  EXPECT_THAT(config(scenario("deepseek-v2-lite", "8xH100", "zero1", "megatron"), "megatron").text,
+              Not(HasSubstr("--kv-channels")));
 }
 
 TEST(launch_config, a_remark_stands_at_the_top_of_files_that_have_comments) {
