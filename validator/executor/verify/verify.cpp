@@ -372,8 +372,8 @@ SameNumbers same_numbers(const Scenario& sc) {
 
 namespace {
 
-/// A subspace of nearly as many dimensions as a gradient has, or an expert's of a few tokens, follows singular
-/// vectors of small values, which are made of rounding.
+/// A subspace of nearly as many dimensions as a gradient has, or an expert's of a few tokens, follows
+/// singular vectors of small values, which are made of rounding.
 bool follows_rounding(const Scenario& sc) {
   if (costmodel::traits_of(sc.recipe.optimizer).subspace != costmodel::Subspace::Singular) return false;
   const auto tokens = static_cast<double>(costmodel::tokens_per_step(sc.recipe));
