@@ -260,9 +260,10 @@ Scenario projecting(Optimizer optimizer) {
   return sc;
 }
 
-/// arXiv:2403.03507 table 1: mr + 2nr numbers of an m × n matrix, m ≤ n, at rank r. The implementation of
-/// APOLLO keeps its random matrix as well (apollo_torch/random_projector.py), which table 1 of
-/// arXiv:2412.05270 makes again from its seed, and the length of the last step.
+/// arXiv:2403.03507 table 1 (cited from memory, as the other; the code was read): mr + 2nr numbers of an m ×
+/// n matrix, m ≤ n, at rank r. The implementation of APOLLO keeps its random matrix as well
+/// (apollo_torch/random_projector.py), which table 1 of arXiv:2412.05270 makes again from its seed, and the
+/// length of the last step.
 TEST(optimizers, subspaces_take_what_their_tables_say) {
   struct Case {
     Optimizer optimizer;
