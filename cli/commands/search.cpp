@@ -229,12 +229,8 @@ SearchReport read_problem(const SearchOptions& options) {
   if (!options.question.save_scenario.empty())
     write_file(options.question.save_scenario, presets::to_text(to_json(report.question.request)) + "\n");
   problem.base = report.question.scenario;
-  for (const std::string& word : words_beyond(problem.space, problem.base.framework))
-    report.question.notes.push_back(word);
-  if (problem.base.cluster.gpus > 1) {
-    for (const std::string& note : axes_left_out(problem.space, problem.base.framework))
-      report.question.notes.push_back(note);
-  }
+  for (std::string& note : notes_of_search(problem, "--tp 1,2,4,8"))
+    report.question.notes.push_back(std::move(note));
   return report;
 }
 
@@ -263,6 +259,15 @@ std::optional<PlanExplanation> explain_plan(const SearchOptions& options, const 
 }
 
 }  // namespace
+
+std::vector<std::string> notes_of_search(const SearchProblem& problem, std::string_view ask_for_tensor) {
+  std::vector<std::string> notes = words_beyond(problem.space, problem.base.framework);
+  if (problem.base.cluster.gpus > 1) {
+    for (std::string& note : axes_left_out(problem.space, problem.base.framework, ask_for_tensor))
+      notes.push_back(std::move(note));
+  }
+  return notes;
+}
 
 namespace {
 

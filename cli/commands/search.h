@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/commands/question.h"
@@ -55,6 +56,10 @@ struct SearchReport {
 /// The question and the problem, without an answer; writes --save-scenario. InputError when something cannot
 /// be used.
 [[nodiscard]] SearchReport read_search(const SearchOptions& options);
+/// What the search leaves out although its lists ask for it or the framework has it; `ask_for_tensor` are the
+/// words by which the caller would have tensor parallelism looked at.
+[[nodiscard]] std::vector<std::string> notes_of_search(const planner::SearchProblem& problem,
+                                                       std::string_view ask_for_tensor);
 /// The words of --objective.
 [[nodiscard]] std::span<const presets::Named<planner::Objective>> objective_names();
 /// Threads to search with; 0 = one per core.

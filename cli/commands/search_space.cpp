@@ -263,13 +263,13 @@ std::vector<std::string> words_beyond(const SearchSpace& space,
   return notes;
 }
 
-std::vector<std::string> axes_left_out(const SearchSpace& space,
-                                       const costmodel::FrameworkProfile& framework) {
+std::vector<std::string> axes_left_out(const SearchSpace& space, const costmodel::FrameworkProfile& framework,
+                                       std::string_view ask) {
   if (!space.tp.empty() || framework.undescribed_tensor.empty() || framework.abilities.tensor) return {};
   return {
-      fmt::format("tensor parallelism is left out: profile {} does not describe {}; --tp 1,2,4,8 looks at "
-                  "it, priced as Megatron's",
-                  framework.name, framework.undescribed_tensor)};
+      fmt::format("tensor parallelism is left out: profile {} does not describe {}; {} looks at it, priced "
+                  "as Megatron's",
+                  framework.name, framework.undescribed_tensor, ask)};
 }
 
 double read_amount(std::string_view text, std::string_view flag, std::string_view expected) {

@@ -16,9 +16,11 @@ namespace hexaplan::cli {
 [[nodiscard]] std::vector<std::string> words_beyond(const planner::SearchSpace& space,
                                                     const costmodel::FrameworkProfile& framework);
 
-/// A note for what the framework has and its profile does not describe, so that the default space lacks it.
+/// A note for what the framework has and its profile does not describe, so that the default space lacks it;
+/// `ask` are the words by which the caller would have it looked at.
 [[nodiscard]] std::vector<std::string> axes_left_out(const planner::SearchSpace& space,
-                                                     const costmodel::FrameworkProfile& framework);
+                                                     const costmodel::FrameworkProfile& framework,
+                                                     std::string_view ask);
 
 /// Whole numbers of a list: "8", "1,2,4", "1..8" (each), "1,4..6". InputError names `flag`.
 [[nodiscard]] std::vector<std::int64_t> read_numbers(std::string_view text, std::string_view flag,

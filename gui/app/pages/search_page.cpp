@@ -20,6 +20,7 @@
 #include <iterator>
 #include <utility>
 
+#include "cli/commands/search.h"
 #include "gui/app/document/messages.h"
 #include "gui/app/jobs/search_limits.h"
 #include "gui/app/pages/flow_layout.h"
@@ -416,6 +417,8 @@ static QString countsText(const SearchResult& result) {
     text += ' ' + SearchPage::tr("None keeps the risk; with %1 there is one of %2 per step.")
                       .arg(percentText(price.risk), secondsText(price.step));
   }
+  for (const std::string& note : cli::notes_of_search(result.problem, "tp=1,2,4,8 among the limits"))
+    text += "\n" + QString::fromStdString(note) + '.';
   return text;
 }
 

@@ -780,6 +780,30 @@ class WindowTest : public WindowFixture {
     }
   }
 
+  void the_search_says_what_the_command_says_it_leaves_out() {
+    startWith("llama-3.1-8b", "8xA100");
+    auto request = window_->document().request();
+    request.framework = "deepspeed";
+    request.layout = presets::parse_layout("zero2", "layout");
+    window_->document().change(std::move(request), "DeepSpeed");
+    QVERIFY(answered());
+    window_->pages().setCurrentIndex(2);
+    auto* limits = find<QLineEdit>("searchLimits");
+    for (const QString words : {"", "tp=1,2", "schedule=1f1b,zb-h1"}) {
+      limits->setText(words + " zero=2 recompute=none");  // quick
+      QSignalSpy found{&window_->search(), &SearchJob::found};
+      QTest::mouseClick(find<QPushButton>("startSearch"), Qt::LeftButton);
+      QVERIFY(found.wait(kPatience));
+      const QString said = find<QLabel>("searchCounts")->text();
+      const bool asked = words.startsWith("tp");
+      QVERIFY2(said.contains("tensor parallelism is left out: profile deepspeed does not describe AutoTP") ==
+                   !asked,
+               qPrintable(said));
+      QVERIFY2(asked || said.contains("tp=1,2,4,8 among the limits looks at it"), qPrintable(said));
+      QVERIFY2(said.contains("deepspeed has no zb-h1") == words.contains("zb-h1"), qPrintable(said));
+    }
+  }
+
   // As the tables of `hexaplan export` have it.
   void tips_name_what_the_framework_calls_a_field() {
     startWith("llama-3.1-8b", "16xH100");
