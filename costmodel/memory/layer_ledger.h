@@ -77,11 +77,15 @@ struct StateTypes {
 [[nodiscard]] constexpr DType gathered_dtype(const Scenario& scenario) {
   return trains_in_fp32(scenario) ? DType::Fp32 : scenario.framework.gather_dtype;
 }
-/// In which gradients are reduced: what the recipe says, or the framework's; training in fp32 casts none.
+/// In which gradients are reduced: what the recipe says, or the framework's; training in fp32 casts none, and
+/// where parameters in fp16 have master copies, gradients are kept in fp16 and travel as they are.
 [[nodiscard]] constexpr DType reduced_gradient_dtype(const Scenario& scenario) {
-  if (scenario.framework.reduces_in_fp32) return DType::Fp32;
-  return scenario.recipe.gradient_dtype.value_or(trains_in_fp32(scenario) ? DType::Fp32
-                                                                          : scenario.framework.reduce_dtype);
+  const FrameworkProfile& f = scenario.framework;
+  if (f.reduces_in_fp32) return DType::Fp32;
+  if (scenario.recipe.gradient_dtype) return *scenario.recipe.gradient_dtype;
+  if (trains_in_fp32(scenario)) return DType::Fp32;
+  const bool half = activation_dtype(scenario.recipe.precision) == DType::Fp16;
+  return half && f.master_parameters && !f.explicit_step ? DType::Fp16 : f.reduce_dtype;
 }
 /// True where every tensor-parallel rank has the logits of the whole vocabulary.
 [[nodiscard]] constexpr bool gathers_logits(const Scenario& scenario) {
