@@ -109,7 +109,7 @@ JsonValue rank_json(const RankReport& rank) {
     traffic.push_back(JsonObject{{"operation", row.operation},
                                  {"pass", name_of_pass(row.pass)},
                                  {"collective", key_of(validator::name_of(row.kind))},
-                                 {"group", key_of(validator::name_of(row.group))},
+                                 {"group", key_of(costmodel::name_of(row.group))},
                                  {"messages", row.count.messages},
                                  {"bytes", costmodel::whole(row.count.bytes)},
                                  {"seconds", row.count.time.value()}});

@@ -111,7 +111,7 @@ std::string collectives_table(const ExecutionReport& report, const TextStyle& st
   if (traffic.empty()) return {};
   Rows rows{{"collective", "group", "messages", "bytes", "time"}};
   for (const validator::TrafficSummary& sum : traffic) {
-    rows.push_back({std::string{validator::name_of(sum.kind)}, std::string{validator::name_of(sum.group)},
+    rows.push_back({std::string{validator::name_of(sum.kind)}, std::string{costmodel::name_of(sum.group)},
                     format_count(sum.busiest.messages), format_binary(sum.busiest.bytes),
                     format_duration(sum.busiest.time)});
   }

@@ -8,7 +8,6 @@
 #include "costmodel/communication/group_links.h"
 #include "costmodel/units/format_units.h"
 #include "presets/clusters/network_tiers.h"
-#include "validator/executor/communicator/traffic.h"
 
 namespace hexaplan::cli {
 
@@ -62,7 +61,7 @@ std::string network_lines(const Question& question, const TextStyle& style) {
   if (!has_tiers(cluster)) return {};
   std::vector<std::vector<std::string>> rows{{"  group", "ranks", "reaches", "per GPU"}};
   for (const GroupOnNetwork& row : groups_of(question)) {
-    rows.push_back({fmt::format("  {}", validator::name_of(row.group)), costmodel::format_count(row.ranks),
+    rows.push_back({fmt::format("  {}", name_of(row.group)), costmodel::format_count(row.ranks),
                     row.reaches->name, costmodel::format_rate(row.rate)});
   }
   return fmt::format("\n{} {}\n", style.bold("Network"), presets::network_text(cluster)) +
@@ -80,7 +79,7 @@ JsonValue network_json(const Question& question) {
     below = &level;
   }
   for (const GroupOnNetwork& row : groups_of(question)) {
-    groups.push_back(JsonObject{{"group", std::string{validator::name_of(row.group)}},
+    groups.push_back(JsonObject{{"group", std::string{name_of(row.group)}},
                                 {"ranks", row.ranks},
                                 {"reaches", row.reaches->name},
                                 {"bytes_per_second_per_gpu", row.rate.value()}});

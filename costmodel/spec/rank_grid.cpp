@@ -6,6 +6,10 @@
 namespace hexaplan::costmodel {
 namespace {
 
+constexpr std::array<std::string_view, kGroupCount> kGroupNames{
+    "tensor", "context", "data",          "data-context", "shard", "replica", "secondary",
+    "pipe",   "expert",  "expert-tensor", "expert-data",  "world", "mirror",  "shard-node"};
+
 /// One digit of the mixed-radix number that a world rank is: (rank / stride) % size.
 struct Digit {
   std::int64_t stride = 1;
@@ -230,6 +234,10 @@ Digits shard_digits_in_node(const Layout& layout, const ClusterSpec& cluster) {
 }
 
 }  // namespace
+
+std::string_view name_of(Group group) {
+  return kGroupNames.at(static_cast<std::size_t>(group));
+}
 
 std::int64_t degree_of(const Layout& layout, Axis axis) {
   switch (axis) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "costmodel/spec/cluster_spec.h"
@@ -32,6 +33,8 @@ enum class Group : std::uint8_t {
   ShardNode,  // ranks of the shard group inside one node or rack: place_group alone knows it
 };
 inline constexpr int kGroupCount = 14;
+/// "tensor", "data-context" …
+[[nodiscard]] std::string_view name_of(Group group);
 inline constexpr int kLayoutGroups = 13;  // that the layout alone defines: all but ShardNode
 
 /// Where a group lies on the network: how many of its members share one unit of each level.

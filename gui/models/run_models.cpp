@@ -30,7 +30,7 @@ constexpr std::array kTrafficColumns{
                     [](const Traffic& t) -> QVariant { return utf8Text(validator::name_of(t.kind)); }},
     Column<Traffic>{{QT_TRANSLATE_NOOP("Run", "group"), CellUnit::Text,
                      QT_TRANSLATE_NOOP("Run", "Ranks that took part.")},
-                    [](const Traffic& t) -> QVariant { return utf8Text(validator::name_of(t.group)); }},
+                    [](const Traffic& t) -> QVariant { return utf8Text(costmodel::name_of(t.group)); }},
     Column<Traffic>{{QT_TRANSLATE_NOOP("Run", "messages"), CellUnit::Count,
                      QT_TRANSLATE_NOOP("Run", "Of the busiest rank, all steps.")},
                     [](const Traffic& t) -> QVariant { return static_cast<double>(t.busiest.messages); }},

@@ -44,7 +44,8 @@ validator::StepReport readStep(const ValueReader& value) {
 /// The names of an enum as the report's keys: "gradient reduction" is "gradient_reduction".
 template <class E>
 std::string keyOf(E value) {
-  std::string key{validator::name_of(value)};
+  using validator::name_of;
+  std::string key{name_of(value)};
   std::replace_if(
       key.begin(), key.end(), [](char c) { return c == ' ' || c == '-' || c == '/'; }, '_');
   return key;

@@ -58,8 +58,9 @@ validator::ComparedRank readComparedRank(const ValueReader& value) {
 /// The value of an enum with this name; `otherwise` for names that this program does not know.
 template <class E, std::size_t N>
 E namedAs(const std::string& name, const std::array<E, N>& values, E otherwise) {
+  using validator::name_of;
   const auto found =
-      std::find_if(values.begin(), values.end(), [&](E value) { return validator::name_of(value) == name; });
+      std::find_if(values.begin(), values.end(), [&](E value) { return name_of(value) == name; });
   return found == values.end() ? otherwise : *found;
 }
 

@@ -13,9 +13,6 @@ namespace {
 
 constexpr std::array<std::string_view, kCollectiveKinds> kKindNames = {
     "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send/recv", "broadcast"};
-constexpr std::array<std::string_view, costmodel::kGroupCount> kGroupNames = {
-    "tensor", "context", "data",          "data-context", "shard", "replica", "secondary",
-    "pipe",   "expert",  "expert-tensor", "expert-data",  "world", "mirror",  "shard-node"};
 
 template <class Matches>
 TrafficCount sum_if(const std::vector<TrafficRow>& rows, const Matches& matches) {
@@ -28,9 +25,6 @@ TrafficCount sum_if(const std::vector<TrafficRow>& rows, const Matches& matches)
 
 std::string_view name_of(CollectiveKind kind) {
   return kKindNames.at(static_cast<std::size_t>(kind));
-}
-std::string_view name_of(Group group) {
-  return kGroupNames.at(static_cast<std::size_t>(group));
 }
 
 TrafficCount& TrafficCount::operator+=(const TrafficCount& other) {

@@ -14,8 +14,6 @@ namespace hexaplan::validator {
 inline constexpr int kCollectiveKinds = 6;
 /// "all-reduce", "send/recv", …
 [[nodiscard]] std::string_view name_of(costmodel::CollectiveKind kind);
-/// "tensor", "data·context", …
-[[nodiscard]] std::string_view name_of(costmodel::Group group);
 
 /// What one call of a communicator belongs to: what a fault report names and what the counts are kept under.
 struct Call {

@@ -248,7 +248,7 @@ void compare_traffic(const RankReport& rank, const std::vector<costmodel::Collec
   const auto key = [](std::string_view operation, Pass pass, costmodel::CollectiveKind kind,
                       costmodel::Group group) {
     return fmt::format("{} ({}), {} over {}", operation, name_of_pass(pass), validator::name_of(kind),
-                       validator::name_of(group));
+                       costmodel::name_of(group));
   };
   for (const auto& p : predicted) {
     Both& row = rows[key(p.operation, p.pass, p.kind, p.group)];
