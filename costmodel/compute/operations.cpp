@@ -96,13 +96,9 @@ class Writer {
     return is_quantized(sc_.recipe.precision) ? Precision::Bf16 : sc_.recipe.precision;
   }
 
-  /// Parameters in fp16 beside master copies have gradients like them.
   [[nodiscard]] double main_gradient_bytes() const {
-    const FrameworkProfile& f = sc_.framework;
-    const bool half = activation_dtype(sc_.recipe.precision) == DType::Fp16;
-    const bool like_parameters = half && f.master_parameters && !f.explicit_step;
-    const DType usual = like_parameters ? DType::Fp16 : f.gradient_dtype;
-    return bytes_per_element(sc_.recipe.gradient_dtype.value_or(usual));
+    if (has_fp16_gradients(sc_)) return bytes_per_element(DType::Fp16);
+    return bytes_per_element(sc_.recipe.gradient_dtype.value_or(sc_.framework.gradient_dtype));
   }
   /// Of what attention and the router do beside their products: recomputed by operator in any case.
   [[nodiscard]] bool reruns_beside(const Step& step) const {

@@ -77,15 +77,21 @@ struct StateTypes {
 [[nodiscard]] constexpr DType gathered_dtype(const Scenario& scenario) {
   return trains_in_fp32(scenario) ? DType::Fp32 : scenario.framework.gather_dtype;
 }
-/// In which gradients are reduced: what the recipe says, or the framework's; training in fp32 casts none, and
-/// where parameters in fp16 have master copies, gradients are kept in fp16 and travel as they are.
+/// True where gradients of fp16 parameters, of which the recipe says no type, are added up and travel in fp16:
+/// frameworks with master copies make fp32 gradients for bf16 alone (Megatron-LM
+/// megatron/training/arguments.py, accumulate_allreduce_grads_in_fp32). Hexaplan's own step reduces in fp32.
+[[nodiscard]] constexpr bool has_fp16_gradients(const Scenario& scenario) {
+  const FrameworkProfile& f = scenario.framework;
+  return !scenario.recipe.gradient_dtype && f.master_parameters && !f.explicit_step &&
+         activation_dtype(scenario.recipe.precision) == DType::Fp16;
+}
+/// In which gradients are reduced: what the recipe says, or the framework's; training in fp32 casts none.
 [[nodiscard]] constexpr DType reduced_gradient_dtype(const Scenario& scenario) {
   const FrameworkProfile& f = scenario.framework;
   if (f.reduces_in_fp32) return DType::Fp32;
   if (scenario.recipe.gradient_dtype) return *scenario.recipe.gradient_dtype;
   if (trains_in_fp32(scenario)) return DType::Fp32;
-  const bool half = activation_dtype(scenario.recipe.precision) == DType::Fp16;
-  return half && f.master_parameters && !f.explicit_step ? DType::Fp16 : f.reduce_dtype;
+  return has_fp16_gradients(scenario) ? DType::Fp16 : f.reduce_dtype;
 }
 /// True where every tensor-parallel rank has the logits of the whole vocabulary.
 [[nodiscard]] constexpr bool gathers_logits(const Scenario& scenario) {

@@ -225,7 +225,9 @@ void OperationBuilder::accumulate_gradient(const GemmShape& shape) {
 }
 
 double OperationBuilder::main_gradient_bytes() const {
-  return bytes_per_element(sc_.recipe.gradient_dtype.value_or(sc_.framework.gradient_dtype));
+  const FrameworkProfile& f = sc_.framework;
+  const bool in_fp16 = sc_.recipe.precision == Precision::Fp16 && f.master_parameters && !f.explicit_step;
+  return bytes_per_element(sc_.recipe.gradient_dtype.value_or(in_fp16 ? DType::Fp16 : f.gradient_dtype));
 }
 
 void OperationBuilder::flash(bool windowed) {

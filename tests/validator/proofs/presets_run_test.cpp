@@ -40,8 +40,9 @@ const std::map<std::string, std::string> kRefusedFamilies{
     {"qwen3_next", "executor-model"},    {"qwen3_5", "executor-model"},
     {"qwen3_5_moe", "executor-model"},   {"nemotron_h", "executor-model"},
     {"falcon_mamba", "executor-model"},  {"jamba", "executor-model"},
-    {"minimax", "executor-model"},       {"kimi_linear", "executor-model"}};
-constexpr std::size_t kRefusedPresets = 16;
+    {"minimax", "executor-model"},       {"kimi_linear", "executor-model"},
+    {"kolibri1", "executor-model"}};
+constexpr std::size_t kRefusedPresets = 17;
 
 TEST(model_presets, run_a_step_shrunk_or_are_refused_by_the_rule_that_stands_here) {
   std::map<std::string, std::string> refused;
