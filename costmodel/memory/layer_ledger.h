@@ -77,8 +77,8 @@ struct StateTypes {
 [[nodiscard]] constexpr DType gathered_dtype(const Scenario& scenario) {
   return trains_in_fp32(scenario) ? DType::Fp32 : scenario.framework.gather_dtype;
 }
-/// True where gradients of fp16 parameters, of which the recipe says no type, are added up and travel in fp16:
-/// frameworks with master copies make fp32 gradients for bf16 alone (Megatron-LM
+/// True where gradients of fp16 parameters, of which the recipe says no type, are added up and travel in
+/// fp16: frameworks with master copies make fp32 gradients for bf16 alone (Megatron-LM
 /// megatron/training/arguments.py, accumulate_allreduce_grads_in_fp32). Hexaplan's own step reduces in fp32.
 [[nodiscard]] constexpr bool has_fp16_gradients(const Scenario& scenario) {
   const FrameworkProfile& f = scenario.framework;
