@@ -43,6 +43,7 @@ JsonValue stage_json(const StageMemory& stage) {
                     {"microbatches_in_flight", stage.microbatches_in_flight}};
   const costmodel::MemoryBreakdown kinds = stage.on_device();
   std::vector<double> parts;
+  parts.reserve(costmodel::kMemoryKinds.size());
   for (const costmodel::MemoryKind& row : costmodel::kMemoryKinds)
     parts.push_back(kinds.of(row.kind).value());
   const std::vector<std::int64_t> whole = costmodel::whole_parts(parts, costmodel::whole(stage.device));
