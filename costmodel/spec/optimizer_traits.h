@@ -32,6 +32,7 @@ struct OptimizerTraits {
   /// Steps go along the gradient, scaled by what the subspace says, and grow slowly; else along what is
   /// projected back.
   GradientScale scale = GradientScale::None;
+  double step_scale = 1;  // what such steps, of APOLLO their squares, are multiplied by
   Optimizer beside = Optimizer::AdamW;
 
   [[nodiscard]] constexpr bool scales_gradients() const { return scale != GradientScale::None; }
@@ -50,8 +51,9 @@ inline constexpr int kMomentBlock = 256;
 ///    is written, multiplied by the gradient and read for its norm, scaled twice and subtracted (32).
 ///  * LAMB (NVIDIA/apex csrc/multi_tensor_lamb.cu): the update is written, read for its norm beside the
 ///    parameter's, and read again to be applied (16).
-/// Ranks and intervals: huggingface/transformers@v5.24.0 src/transformers/trainer_optimizer.py
-/// _get_galore_optimizer, _get_apollo_optimizer; zhuhanqing/APOLLO@76b3472 README.md (rank 1 of APOLLO-Mini).
+/// Ranks, intervals and scales: huggingface/transformers@v5.24.0 src/transformers/trainer_optimizer.py
+/// _get_galore_optimizer, _get_apollo_optimizer; zhuhanqing/APOLLO@76b3472 README.md (rank 1 and scale 128 of
+/// APOLLO-Mini).
 inline constexpr std::array<OptimizerTraits, 11> kOptimizerTraits{{
     {.moments = 2},                     // AdamW, arXiv:1711.05101
     {.moments = 2, .quantised = true},  // AdamW8bit, arXiv:2110.02861
@@ -63,12 +65,17 @@ inline constexpr std::array<OptimizerTraits, 11> kOptimizerTraits{{
     {.moments = 1},                                                // SGD with momentum
     {.moments = 1, .orthogonalises = true},                        // Muon, arXiv:2502.16982
     {.moments = 2, .further_bytes = 16, .scales_matrices = true},  // LAMB, arXiv:1904.00962
-    {.moments = 2, .subspace = Subspace::Singular, .rank = 128, .interval = 200},  // GaLore, arXiv:2403.03507
+    {.moments = 2,
+     .subspace = Subspace::Singular,
+     .rank = 128,
+     .interval = 200,
+     .step_scale = 0.25},  // GaLore, arXiv:2403.03507
     {.moments = 2,
      .quantised = true,
      .subspace = Subspace::Singular,
      .rank = 128,
      .interval = 200,
+     .step_scale = 0.25,
      .beside = Optimizer::AdamW8bit},  // ibid. section 4.3
     {.moments = 2,
      .subspace = Subspace::Random,
@@ -79,17 +86,21 @@ inline constexpr std::array<OptimizerTraits, 11> kOptimizerTraits{{
      .subspace = Subspace::Random,
      .rank = 1,
      .interval = 200,
-     .scale = GradientScale::Matrix},  // APOLLO-Mini, ibid.
+     .scale = GradientScale::Matrix,
+     .step_scale = 128},  // APOLLO-Mini, ibid.
 }};
 
 [[nodiscard]] constexpr const OptimizerTraits& traits_of(Optimizer optimizer) {
   return kOptimizerTraits[static_cast<std::size_t>(optimizer)];
 }
 
-/// GaLore, APOLLO: dimensions of the subspace of a rows × cols matrix.
+/// GaLore, APOLLO: dimensions of a subspace that the recipe asks for, or the optimizer's usual ones.
+[[nodiscard]] constexpr std::int64_t asked_projection_rank(const Recipe& recipe) {
+  return recipe.projection_rank > 0 ? recipe.projection_rank : traits_of(recipe.optimizer).rank;
+}
+/// … those of the subspace of a rows × cols matrix.
 [[nodiscard]] constexpr double projection_rank(const Recipe& recipe, double rows, double cols) {
-  const auto asked = static_cast<double>(recipe.projection_rank > 0 ? recipe.projection_rank
-                                                                    : traits_of(recipe.optimizer).rank);
+  const auto asked = static_cast<double>(asked_projection_rank(recipe));
   const double shorter = rows < cols ? rows : cols;
   return asked < shorter ? asked : shorter;
 }

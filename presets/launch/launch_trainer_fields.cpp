@@ -1,6 +1,7 @@
 // Settings of the trainers above Hugging Face's Trainer; their sources stand in launch_formats().
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <string>
 
@@ -148,14 +149,15 @@ bool has_apollo_mini(S s) {
   return s.recipe.optimizer == Optimizer::ApolloMini;
 }
 std::int64_t asked_rank(S s) {
-  return s.recipe.projection_rank > 0 ? s.recipe.projection_rank
-                                      : costmodel::traits_of(s.recipe.optimizer).rank;
+  return costmodel::asked_projection_rank(s.recipe);
 }
 std::int64_t asked_interval(S s) {
   return costmodel::projection_interval(s.recipe);
 }
-/// zhuhanqing/APOLLO@76b3472 README.md; of APOLLO and GaLore the trainers have defaults.
-constexpr int kMiniScale = 128;
+/// Of APOLLO and GaLore the trainers have the usual one as their default.
+std::int64_t mini_scale() {
+  return std::llround(costmodel::traits_of(Optimizer::ApolloMini).step_scale);
+}
 
 JsonValue optimizer(S s) {
   // bitsandbytes' blocks do not fit the shards of FSDP.
@@ -175,7 +177,7 @@ JsonValue subspace_args(S s) {
   if (!projects(s)) return {};
   std::string text =
       "rank=" + std::to_string(asked_rank(s)) + ",update_proj_gap=" + std::to_string(asked_interval(s));
-  if (has_apollo_mini(s)) text += ",scale_type=tensor,scale=" + std::to_string(kMiniScale);
+  if (has_apollo_mini(s)) text += ",scale_type=tensor,scale=" + std::to_string(mini_scale());
   return text;
 }
 /// Linear layers of numbered blocks: all but the output layer.
@@ -421,7 +423,7 @@ constexpr LaunchField kTrainerSettings[] = {
      [](V v, R r) { r.trainer.subspaces.interval = v.integer(kBatches); }},
     {[](S s) { return only_if(has_apollo_mini(s), "tensor"); }, trainers(kNone, kNone, "apollo_scale_type"),
      [](V v, R r) { r.trainer.subspaces.by_matrix = v.text() == "tensor"; }},
-    {[](S s) { return only_if(has_apollo_mini(s), kMiniScale); }, trainers(kNone, kNone, "apollo_scale"),
+    {[](S s) { return only_if(has_apollo_mini(s), mini_scale()); }, trainers(kNone, kNone, "apollo_scale"),
      [](V, R) {}},
     {[](S s) { return when(has_apollo(s) && projects_layerwise(s)); },
      trainers(kNone, kNone, "apollo_layerwise"),

@@ -9,7 +9,7 @@ namespace hexaplan::validator {
 struct OptimizerOptions {
   double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-5;
   double momentum = 0.95;       // of SGD and Muon (arXiv:2502.16982 §2.1)
-  double projection_scale = 0;  // of GaLore's and APOLLO's steps; 0: usual_projection_scale
+  double projection_scale = 0;  // of GaLore's and APOLLO's steps; 0: OptimizerTraits::step_scale
   double weight_decay = 0.1;
   double clip_norm = 1.0;  // of all gradients together; 0 = never clip
 };

@@ -315,7 +315,7 @@ void OptimizerShard::update_muon(const Updated& u) const {
 void OptimizerShard::update_projected(const Updated& u) const {
   if (u.step.skipped) return;
   const double said = u.step.options.projection_scale;
-  const double scale = said > 0 ? said : usual_projection_scale(optimizer_);
+  const double scale = said > 0 ? said : costmodel::traits_of(optimizer_).step_scale;
   for (const ProjectedMatrix& m : subspaces_.matrices()) {
     const LocalTensor& t = u.place.tensors[m.tensor];
     OptimizerUpdate run = u.run(*this, UpdateRule::Descend, t, m.first, m.first + m.rows * m.cols);

@@ -56,19 +56,6 @@ double bias_correction(const OptimizerUpdate& rates) {
 
 }  // namespace
 
-double usual_projection_scale(costmodel::Optimizer optimizer) {
-  constexpr double kGalore = 0.25, kApollo = 1, kApolloMini = 128;
-  switch (costmodel::traits_of(optimizer).scale) {
-    case GradientScale::None:
-      return kGalore;
-    case GradientScale::Channel:
-      return kApollo;
-    case GradientScale::Matrix:
-      return kApolloMini;
-  }
-  return kGalore;
-}
-
 Subspaces::Subspaces(const Rank& rank, const ShardPlace& place)
     : traits_{&costmodel::traits_of(rank.scenario.recipe.optimizer)},
       interval_{costmodel::projection_interval(rank.scenario.recipe)} {

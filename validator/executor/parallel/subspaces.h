@@ -58,9 +58,4 @@ class Subspaces {
   Tensor projections_, first_moments_, second_moments_, first_scales_, second_scales_, lengths_;
 };
 
-/// What a step is multiplied by unless it is said: huggingface/transformers@v5.24.0
-/// src/transformers/trainer_optimizer.py _get_galore_optimizer, _get_apollo_optimizer;
-/// zhuhanqing/APOLLO@76b3472 README.md (APOLLO-Mini).
-[[nodiscard]] double usual_projection_scale(costmodel::Optimizer optimizer);
-
 }  // namespace hexaplan::validator

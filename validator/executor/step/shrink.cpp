@@ -133,10 +133,8 @@ void shrink_batch(Scenario& sc, std::int64_t microbatches) {
 /// Fewer dimensions than few tokens give a gradient: the others would follow rounding.
 void shrink_subspaces(costmodel::Recipe& recipe) {
   constexpr std::int64_t kRank = 2;
-  const costmodel::OptimizerTraits& traits = costmodel::traits_of(recipe.optimizer);
-  if (!traits.projects()) return;
-  const std::int64_t asked = recipe.projection_rank > 0 ? recipe.projection_rank : traits.rank;
-  recipe.projection_rank = std::min(asked, kRank);
+  if (!costmodel::traits_of(recipe.optimizer).projects()) return;
+  recipe.projection_rank = std::min(costmodel::asked_projection_rank(recipe), kRank);
 }
 
 /// The largest divisor of dp that leaves few enough ranks, or the smallest that the rules accept.
