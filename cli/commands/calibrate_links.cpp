@@ -80,8 +80,7 @@ std::string today() {
 
 presets::LinksToWrite links_to_write(const validator::CalibrationFit& fit,
                                      const costmodel::ClusterSpec& cluster, std::string source) {
-  const costmodel::NetworkLevel* cards = network_cards(cluster);
-  const std::string& level = (cards != nullptr ? *cards : cluster.levels.back()).name;
+  const std::string& level = cards_or_links(cluster).name;
   presets::LinksToWrite links{.gpus = {cluster.gpu.name}, .source = std::move(source), .date = today()};
   links.collectives =
       fit.lines.empty() ? std::vector<costmodel::CollectiveCurve>{} : fit.calibration.collectives;

@@ -89,8 +89,7 @@ Bytes communicator_memory(CollectiveKind kind, const GroupPlacement& group, cons
   const GroupLinks links = links_of(group, cluster, NetworkModel{});
   const nccl::Architecture& architecture = nccl::architecture_of(cluster.gpu.architecture);
   const double channels = collective_channels(links, architecture);
-  const NetworkLevel* cards = network_cards(cluster);
-  const double card = (cards != nullptr ? *cards : cluster.levels.back()).bandwidth.value();
+  const double card = cards_or_links(cluster).bandwidth.value();
   switch (kind) {
     case CollectiveKind::AllReduce:
       return Bytes{ring_buffers(links, channels) + tree_buffers(links, channels) +

@@ -71,6 +71,11 @@ struct ClusterSpec {
   }
   return nullptr;
 }
+/// The same, or what joins the GPUs of a cluster without a network.
+[[nodiscard]] inline const NetworkLevel& cards_or_links(const ClusterSpec& cluster) {
+  const NetworkLevel* cards = network_cards(cluster);
+  return cards != nullptr ? *cards : cluster.levels.back();
+}
 /// Whether the network has tiers above the cards' level.
 [[nodiscard]] inline bool has_tiers(const ClusterSpec& cluster) {
   return network_cards(cluster) != nullptr && network_cards(cluster) != &cluster.levels.back();

@@ -204,7 +204,7 @@ void append_tiers(const std::vector<NetworkTier>& tiers, ClusterSpec& cluster) {
 
 std::string network_text(const ClusterSpec& cluster) {
   const NetworkLevel* cards = network_cards(cluster);
-  if (!has_tiers(cluster)) return (cards != nullptr ? *cards : cluster.levels.back()).name;
+  if (!has_tiers(cluster)) return cards_or_links(cluster).name;
   std::string text = fmt::format("{} of {} GPUs", cards->name, costmodel::format_count(cards->ranks));
   if (cards->rail_optimised) text += " by rails";
   for (const NetworkLevel* tier = cards + 1; tier <= &cluster.levels.back(); ++tier) {

@@ -70,15 +70,10 @@ ProfileWord profile_word(const Scenario& s) {
 bool has_network(const Scenario& s) {
   return s.cluster.gpus > s.cluster.gpus_per_node && s.cluster.levels.size() > 1;
 }
-/// The network's own level, or that of the links between nodes of a rack.
-const costmodel::NetworkLevel& between_nodes(const Scenario& s) {
-  const costmodel::NetworkLevel* cards = network_cards(s.cluster);
-  return cards != nullptr ? *cards : s.cluster.levels.back();
-}
 /// "ib400" → "ib".
 std::string network_cell(const Scenario& s) {
   if (!has_network(s)) return {};
-  std::string kind = between_nodes(s).name;
+  std::string kind = cards_or_links(s.cluster).name;
   kind.resize(std::min(kind.find(' '), kind.size()));  // "ib400 pod": of the tier's
   while (!kind.empty() && (std::string_view{"0123456789."}.find(kind.back()) != std::string_view::npos))
     kind.pop_back();
@@ -86,7 +81,7 @@ std::string network_cell(const Scenario& s) {
 }
 std::string network_rate(const Scenario& s) {
   if (!has_network(s)) return {};
-  return fmt::format("{:g}", between_nodes(s).bandwidth.value() * 8e-9 * s.cluster.gpus_per_node);
+  return fmt::format("{:g}", cards_or_links(s.cluster).bandwidth.value() * 8e-9 * s.cluster.gpus_per_node);
 }
 
 std::string sharding(const Scenario& s) {

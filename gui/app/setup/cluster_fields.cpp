@@ -102,11 +102,9 @@ std::string rateText(const Evaluation& e) {
 
 QString networkFollows(const Evaluation& e) {
   if (!e.has_cluster || e.scenario.cluster.levels.empty()) return {};
-  const costmodel::NetworkLevel* cards = network_cards(e.scenario.cluster);
-  const costmodel::NetworkLevel& level = cards != nullptr ? *cards : e.scenario.cluster.levels.back();
-  const std::string name =
-      has_tiers(e.scenario.cluster) ? presets::network_text(e.scenario.cluster) : level.name;
-  return QString::fromStdString(name + ": " + costmodel::format_rate(level.bandwidth) + "/GPU");
+  const costmodel::ClusterSpec& cluster = e.scenario.cluster;
+  return QString::fromStdString(presets::network_text(cluster) + ": " +
+                                costmodel::format_rate(cards_or_links(cluster).bandwidth) + "/GPU");
 }
 
 QString gpuFollows(const Evaluation& e) {
