@@ -51,7 +51,7 @@ StepTime StepModel::time() const {
   loads.reserve(stages_.size());
   const auto as_before = [&](std::size_t s) { return s > 0 && stages_[s] == stages_[s - 1]; };
   for (std::size_t s = 0; s < stages_.size(); ++s) {
-    const int neighbours = s == 0 || s + 1 == stages_.size() ? 1 : 2;
+    const int neighbours = neighbours_of(static_cast<int>(s), static_cast<int>(stages_.size()));
     if (as_before(s)) {
       loads.push_back(loads.back());
       loads.back().neighbours = neighbours;

@@ -123,6 +123,11 @@ struct PassWaits {
   [[nodiscard]] constexpr Seconds total() const { return data_parallel() + offload; }
 };
 
+/// Of one of `pp` stages: the ends have one.
+[[nodiscard]] constexpr int neighbours_of(int stage, int pp) {
+  return stage == 0 || stage + 1 == pp ? 1 : 2;
+}
+
 /// One stage of a pipeline as its neighbours see it.
 struct StageLoad {
   PassTotals totals;

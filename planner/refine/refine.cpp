@@ -188,9 +188,8 @@ class Stages {
     if (content.fewest == kDoesNotFit) return {};
     const auto of_chunk = static_cast<int>(ceil_div(content.whole.total_layers(), sc_.layout.vpp));
     const int count = common_ ? std::min(*common_, of_chunk) : content.fewest;
-    const int stage = std::get<0>(key);
-    const int neighbours = stage == 0 || stage + 1 == sc_.layout.pp ? 1 : 2;
-    StageCost cost = timed(recomputing(content.whole, begin, count), content.transfers, neighbours);
+    StageCost cost = timed(recomputing(content.whole, begin, count), content.transfers,
+                           neighbours_of(std::get<0>(key), sc_.layout.pp));
     cost.recomputed = count;
     cost.fewest = content.fewest;
     return cost;

@@ -68,7 +68,7 @@ struct UnitFindings {
 };
 struct UnitStart {
   std::size_t place = 0;
-  std::shared_ptr<const std::vector<Incumbents>> incumbents;  // by hardware option
+  std::shared_ptr<const Incumbents> incumbents;  // on its hardware
 };
 /// A unit begins once all those this far before it are merged, and knows their best plans and no others': so
 /// the answer does not depend on the number of threads, and findings take little memory.
@@ -76,11 +76,13 @@ constexpr std::size_t kUnitsAhead = 32;
 
 class UnitsRun {
  public:
-  UnitsRun(const SearchProblem& problem, const Work& work, const SearchOptions& options)
+  /// `order`: numbers of the units as they begin.
+  UnitsRun(const SearchProblem& problem, const Work& work, const std::vector<std::size_t>& order,
+           const SearchOptions& options)
       : problem_{problem},
         work_{work},
         options_{options},
-        order_{promising_first(problem, work)},
+        order_{order},
         report_{options, work.units.size()} {
     for (std::size_t m = 0; m < problem.hardware.size(); ++m)
       found_.of_hardware.emplace_back(problem.top, options.room);
@@ -98,7 +100,7 @@ class UnitsRun {
 
  private:
   void run_round(std::size_t first, std::size_t last) {
-    known_.fill(incumbents());
+    for (std::size_t place = first; place < std::min(last, first + kUnitsAhead); ++place) know_for(place);
     std::size_t next = first;
     const auto start = [&](tbb::flow_control& control) {
       if (next == last || options_.stop.stop_requested()) control.stop();
@@ -107,8 +109,8 @@ class UnitsRun {
     };
     const auto run = [&](const UnitStart& begin) { return run_unit(begin); };
     const auto merge = [&](const UnitFindings& result) {
-      found_.merge(work_.units[order_[result.place]].hardware, *result.findings);
-      known_[result.place % kUnitsAhead] = incumbents();
+      found_.merge(unit_at(result.place).hardware, *result.findings);
+      if (result.place + kUnitsAhead < last) know_for(result.place + kUnitsAhead);
     };
     tbb::parallel_pipeline(
         kUnitsAhead, tbb::make_filter<void, UnitStart>(tbb::filter_mode::serial_in_order, start) &
@@ -118,34 +120,35 @@ class UnitsRun {
 
   [[nodiscard]] UnitFindings run_unit(const UnitStart& begin) {
     UnitFindings result{begin.place, std::make_unique<Findings>(problem_.top, options_.room)};
-    const std::size_t number = order_[begin.place];
-    const Unit& unit = work_.units[number];
+    const Unit& unit = unit_at(begin.place);
     UnitSearch search{problem_, work_.spaces[unit.hardware], unit.hardware, &closest_};
     if (options_.every_layout) search.price_every_layout();
-    search.run(unit, static_cast<std::uint32_t>(number), *result.findings, options_.stop,
-               &(*begin.incumbents)[unit.hardware]);
+    search.run(unit, static_cast<std::uint32_t>(order_[begin.place]), *result.findings, options_.stop,
+               begin.incumbents.get());
     report_.finished(result.findings->counts.priced);
     return result;
   }
 
-  /// What is simulated later can break a limit of its step. So can all that is best on one hardware option.
-  [[nodiscard]] std::shared_ptr<const std::vector<Incumbents>> incumbents() const {
-    std::vector<Incumbents> all;
-    for (const Findings& here : found_.of_hardware) {
-      const TopList& top = problem_.constraints.limit_steps() ? here.top : found_.top;
-      all.push_back({top, here.front, found_.risky});
-    }
-    return std::make_shared<const std::vector<Incumbents>>(std::move(all));
+  [[nodiscard]] const Unit& unit_at(std::size_t place) const { return work_.units[order_[place]]; }
+
+  /// Keeps what the unit at `place` knows of those before it. What is simulated later can break a limit of
+  /// its step. So can all that is best on one hardware option.
+  void know_for(std::size_t place) {
+    const Findings& here = found_.of_hardware[unit_at(place).hardware];
+    const TopList& top = problem_.constraints.limit_steps() ? here.top : found_.top;
+    known_[place % kUnitsAhead] =
+        std::make_shared<const Incumbents>(Incumbents{top, here.front, found_.risky});
   }
 
   const SearchProblem& problem_;
   const Work& work_;
   const SearchOptions& options_;
-  std::vector<std::size_t> order_;
+  const std::vector<std::size_t>& order_;
   ProgressReport report_;
   LeastSeen closest_;
   Found found_{TopList{problem_.top}, {}, {}};
-  std::array<std::shared_ptr<const std::vector<Incumbents>>, kUnitsAhead> known_;
+  std::array<std::shared_ptr<const Incumbents>, kUnitsAhead>
+      known_;  // by place, of the units that begin next
 };
 
 /// Time and money count per sequence: batches may differ.
@@ -192,8 +195,9 @@ Finalists find_finalists(const SearchProblem& problem, const Work& work, SearchO
                          Found& found) {
   constexpr std::size_t most = std::size_t{1} << 20, growth = 16;
   options.room = prospect_room(problem, options);
+  const std::vector<std::size_t> order = promising_first(problem, work);
   for (;;) {
-    found = UnitsRun{problem, work, options}.run();
+    found = UnitsRun{problem, work, order, options}.run();
     Finalists finalists = hold_contest(problem, work, found.of_hardware, options.stop);
     const bool more_room =
         finalists.plans.size() < problem.top && !finalists.contest.settled && options.room < most;

@@ -499,7 +499,7 @@ void UnitSearch::set_loads(PassPart& part) {
   times_ = &times_of(part);
   const std::vector<StageGroup>& groups = combination_->pipe->groups;
   loads_.resize(groups.size());
-  const auto is_end = [&](int stage) { return stage == 0 || stage + 1 == sc_.layout.pp; };
+  const auto is_end = [&](int stage) { return neighbours_of(stage, sc_.layout.pp) == 1; };
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const std::vector<int>& members = groups[g].members;
     loads_[g] = {.totals = stage_totals(*times_, plan_[g]),
