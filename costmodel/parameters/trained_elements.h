@@ -102,11 +102,14 @@ struct KeptPart {
 [[nodiscard]] constexpr int nf4_granule(const Recipe& recipe) {
   return recipe.double_quantization ? kNf4Block * kNf4ScaleBlock : kNf4Block;
 }
+[[nodiscard]] constexpr double bytes_of_parts(const std::array<KeptPart, 3>& parts) {
+  double bytes = 0;
+  for (const KeptPart& part : parts) bytes += bytes_per_element(part.dtype) * part.per_element;
+  return bytes;
+}
 /// Bytes of a weight in NF4, scales included: 0.5625, or 0.516 where scales are quantised again.
 [[nodiscard]] constexpr double nf4_bytes_per_element(const Recipe& recipe) {
-  double bytes = 0;
-  for (const KeptPart& part : nf4_parts(recipe)) bytes += bytes_per_element(part.dtype) * part.per_element;
-  return bytes;
+  return bytes_of_parts(nf4_parts(recipe));
 }
 /// What is kept of a quantised weight (is_kept_quantised) per element. In 8 bits: its code, and the largest
 /// magnitude of every row in fp32 (bitsandbytes-foundation/bitsandbytes@95f9af3 bitsandbytes/nn/modules.py
@@ -118,10 +121,7 @@ struct KeptPart {
 }
 [[nodiscard]] constexpr double quantised_bytes_per_element(const Recipe& recipe,
                                                            const ParameterTensor& tensor) {
-  double bytes = 0;
-  for (const KeptPart& part : quantised_parts(recipe, tensor))
-    bytes += bytes_per_element(part.dtype) * part.per_element;
-  return bytes;
+  return bytes_of_parts(quantised_parts(recipe, tensor));
 }
 
 }  // namespace hexaplan::costmodel

@@ -136,10 +136,6 @@ const Execution& asked(const Scenario& s) {
   return s.recipe.execution;
 }
 
-bool says_adapters(const Scenario& s) {
-  return trains_low_rank(s.recipe);
-}
-
 constexpr KnobRow kWithoutEffect[] = {
     {"recomputed layers beyond those of a model chunk", recomputes_more_layers_than_a_chunk_has,
      "all layers are recomputed, as with recompute full"},
@@ -155,12 +151,12 @@ constexpr KnobRow kWithoutEffect[] = {
      "the model has no shared experts"},
     {"lora-targets",
      [](const Scenario& s) {
-       return s.recipe.lora_targets != AdapterTargets::AllLinear && !says_adapters(s);
+       return s.recipe.lora_targets != AdapterTargets::AllLinear && !trains_low_rank(s.recipe);
      },
      "only fine-tune lora, qlora and lora-8bit train adapters beside chosen layers"},
-    {"lora-rank", [](const Scenario& s) { return s.recipe.lora_rank > 0 && !says_adapters(s); },
+    {"lora-rank", [](const Scenario& s) { return s.recipe.lora_rank > 0 && !trains_low_rank(s.recipe); },
      "only fine-tune lora, qlora and lora-8bit train adapters that have a rank"},
-    {"lora-alpha", [](const Scenario& s) { return s.recipe.lora_alpha > 0 && !says_adapters(s); },
+    {"lora-alpha", [](const Scenario& s) { return s.recipe.lora_alpha > 0 && !trains_low_rank(s.recipe); },
      "only fine-tune lora, qlora and lora-8bit train adapters that are scaled"},
     {"double-quantization",
      [](const Scenario& s) { return s.recipe.double_quantization && s.recipe.fine_tune != FineTune::Qlora; },

@@ -3,7 +3,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "costmodel/units/named.h"
+#include "costmodel/units/enum_table.h"
 #include "costmodel/units/quantity.h"
 
 namespace hexaplan::costmodel {

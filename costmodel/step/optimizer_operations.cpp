@@ -1,6 +1,5 @@
 #include "costmodel/step/optimizer_operations.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "costmodel/memory/layer_ledger.h"
@@ -47,10 +46,8 @@ void append_newton_schulz(const Scenario& sc, const MultipliedMatrices& m, std::
   // Hexaplan's executor gathers unit by unit, and every rank makes the whole: explicit_operations.cpp.
   const bool sharded = !sc.framework.explicit_step && shards_states(sc.layout);
   const double flops = sharded ? m.flops / sc.layout.shard_ranks() : m.flops;
-  const auto side = [&](double weighted) {
-    return std::max<std::int64_t>(1, std::llround(weighted / m.flops));
-  };
-  const std::int64_t shorter = side(m.shorter_by_flops), longer = side(m.longer_by_flops);
+  const std::int64_t shorter = m.mean(&MultipliedMatrices::shorter_by_flops),
+                     longer = m.mean(&MultipliedMatrices::longer_by_flops);
   const GemmShape product{.m = shorter, .n = shorter, .k = longer};
   out.push_back({.name = "optimizer.newton_schulz",
                  .kind = OpKind::Gemm,
@@ -117,7 +114,7 @@ void append_subspace_choice(const Scenario& sc, const StateTypes& types, const M
                    .formula = "T16"});
     return;
   }
-  const std::int64_t side = std::max<std::int64_t>(1, std::llround(m.shorter_by_flops / m.flops));
+  const std::int64_t side = m.mean(&MultipliedMatrices::shorter_by_flops);
   const GemmShape product{.m = side, .n = side, .k = side};
   out.push_back({.name = "optimizer.svd",
                  .kind = OpKind::Gemm,
@@ -131,11 +128,9 @@ void append_subspace_choice(const Scenario& sc, const StateTypes& types, const M
 /// Gradients are projected in every step, and GaLore's steps are projected back.
 void append_projections(const Scenario& sc, const MultipliedMatrices& m, std::vector<Operation>& out) {
   const StateTypes types = state_types(sc);
-  const auto side = [&](double weighted) {
-    return std::max<std::int64_t>(1, std::llround(weighted / m.flops));
-  };
-  const std::int64_t shorter = side(m.shorter_by_flops), longer = side(m.longer_by_flops),
-                     rank = side(m.rank_by_flops);
+  const std::int64_t shorter = m.mean(&MultipliedMatrices::shorter_by_flops),
+                     longer = m.mean(&MultipliedMatrices::longer_by_flops),
+                     rank = m.mean(&MultipliedMatrices::rank_by_flops);
   const auto product = [&](std::string_view name, const GemmShape& shape) {
     out.push_back({.name = name,
                    .kind = OpKind::Gemm,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/parameters/trained_elements.h"
@@ -94,29 +95,30 @@ double of_shard(const Layout& layout, const DenseAndExpert& quantity) {
   return quantity.dense / layout.shard_ranks() + quantity.expert / std::max(1, layout.expert_data());
 }
 
+namespace {
+
+constexpr double MultipliedMatrices::*kMatrixSums[] = {
+    &MultipliedMatrices::elements,        &MultipliedMatrices::count,
+    &MultipliedMatrices::flops,           &MultipliedMatrices::shorter_by_flops,
+    &MultipliedMatrices::longer_by_flops, &MultipliedMatrices::rank_by_flops,
+    &MultipliedMatrices::projection,      &MultipliedMatrices::moment,
+    &MultipliedMatrices::svd_flops};
+static_assert(sizeof(MultipliedMatrices) == std::size(kMatrixSums) * sizeof(double), "all are sums");
+
+}  // namespace
+
+std::int64_t MultipliedMatrices::mean(double MultipliedMatrices::*by_flops) const {
+  return std::max<std::int64_t>(1, std::llround(this->*by_flops / flops));
+}
+
 MultipliedMatrices& MultipliedMatrices::operator+=(const MultipliedMatrices& other) {
-  elements += other.elements;
-  count += other.count;
-  flops += other.flops;
-  shorter_by_flops += other.shorter_by_flops;
-  longer_by_flops += other.longer_by_flops;
-  rank_by_flops += other.rank_by_flops;
-  projection += other.projection;
-  moment += other.moment;
-  svd_flops += other.svd_flops;
+  for (double MultipliedMatrices::*sum : kMatrixSums) this->*sum += other.*sum;
   return *this;
 }
 
 MultipliedMatrices operator*(MultipliedMatrices m, double factor) {
-  return {.elements = m.elements * factor,
-          .count = m.count * factor,
-          .flops = m.flops * factor,
-          .shorter_by_flops = m.shorter_by_flops * factor,
-          .longer_by_flops = m.longer_by_flops * factor,
-          .rank_by_flops = m.rank_by_flops * factor,
-          .projection = m.projection * factor,
-          .moment = m.moment * factor,
-          .svd_flops = m.svd_flops * factor};
+  for (double MultipliedMatrices::*sum : kMatrixSums) m.*sum *= factor;
+  return m;
 }
 
 StageParameters& StageParameters::operator+=(const StageParameters& other) {

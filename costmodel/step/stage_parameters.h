@@ -28,6 +28,8 @@ struct MultipliedMatrices {
   double rank_by_flops = 0;                          // of subspaces
   double projection = 0, moment = 0;                 // elements of subspaces, and of gradients in them
   double svd_flops = 0;                              // of all of them, once
+  /// A side, or a rank, of them by its sum weighted by FLOPs, on average.
+  [[nodiscard]] std::int64_t mean(double MultipliedMatrices::*by_flops) const;
   MultipliedMatrices& operator+=(const MultipliedMatrices& other);
   friend MultipliedMatrices operator*(MultipliedMatrices matrices, double factor);
 };

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "costmodel/units/named.h"
+#include "costmodel/units/enum_table.h"
 #include "costmodel/units/quantity.h"
 #include "presets/json/input_error.h"
 #include "presets/json/json_value.h"
