@@ -120,6 +120,19 @@ TEST(documented_commands, run_as_they_are_shown) {
   EXPECT_GE(ran, 12U);
 }
 
+// The model's file is named from the folder of the sources.
+TEST(documented_commands, the_first_prints_what_readme_shows) {
+  const std::string readme = content_of(kRoot + "/README.md"), begin = "```text\n";
+  const std::size_t at = readme.find(begin) + begin.size();
+  const std::string block = readme.substr(at, readme.find("```", at) - at);
+  std::vector<ShownCommand> shown;
+  append_blocks("README.md", shown);
+  ASSERT_FALSE(shown.empty());
+  const std::string words =
+      std::regex_replace(shown.front().words, std::regex{"(--model )(\\S+)"}, "$1'" + kRoot + "/$2'");
+  EXPECT_EQ(run_hexaplan(words).out.substr(0, block.size()), block);
+}
+
 // A command whose help shows no example has to be read up elsewhere.
 TEST(documented_commands, every_command_has_an_example_in_its_help_and_dash_h_is_short) {
   std::set<std::string> with_example;
