@@ -27,7 +27,8 @@ run_tidy() {
   shift
   # shellcheck disable=SC2016  # expanded by the inner shell
   xargs -P "$(nproc)" -n 1 bash -c '
-    report=$(clang-tidy -p "${@:1:$#-1}" --extra-arg=-Wno-unknown-warning-option --quiet "${!#}" 2>/dev/null) || { echo "$report"; exit 1; }' \
+    report=$(clang-tidy -p "${@:1:$#-1}" --extra-arg=-Wno-unknown-warning-option --quiet "${!#}" 2>/dev/null) ||
+      { echo "${report:-clang-tidy failed on ${!#} without a finding (it may have crashed: run it on that file)}"; exit 1; }' \
     _ "$build" "$@"
 }
 

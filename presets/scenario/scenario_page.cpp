@@ -48,7 +48,7 @@ std::string in_attribute(std::string_view text) {
 }
 
 /// The value of data-name in a tag.
-std::string name_in(std::string_view tag) {
+std::string name_of_tag(std::string_view tag) {
   constexpr std::string_view kName = "data-name=\"";
   const std::size_t begin = tag.find(kName);
   if (begin == std::string_view::npos) return {};
@@ -97,7 +97,7 @@ std::vector<PageScenario> scenarios_in_page(std::string_view text, const std::st
     const std::size_t content = text.find('>', at), end = text.find(kEnd, at);
     if (content > end || end == std::string_view::npos) break;
     found.push_back(
-        {name_in(text.substr(at, content - at)),
+        {name_of_tag(text.substr(at, content - at)),
          parse_json(text.substr(content + 1, end - content - 1), file + " (scenario in the page)")});
   }
   if (found.empty())

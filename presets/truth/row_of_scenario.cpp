@@ -6,6 +6,7 @@
 #include <array>
 
 #include "costmodel/spec/stage_plan.h"
+#include "presets/json/spec_names.h"
 #include "presets/json/vocabulary.h"
 #include "presets/scenario/execution_words.h"
 
@@ -315,15 +316,15 @@ std::string truth_row_of(const Scenario& scenario, const RunMeasurement& run) {
       allocated  ? "allocated-max-rank"
       : reserved ? "reserved"
                  : "",
-      timed ? fmt::format("{}", run.step->value()) : "",
+      timed ? fmt::to_string(run.step->value()) : "",
       bytes_cell(allocated ? run.allocated : run.reserved),
       allocated ? bytes_cell(run.reserved) : "",
       timed && !scored ? "time: " + run.disturbed : ""};
   std::string text;
-  for (const std::string& cell : measured)
-    text += fmt::format("{}{}", &cell == measured.data() ? "" : ",", csv_cell(cell));
-  for (const CellColumn& column : kCells) text += "," + csv_cell(column.write(scenario));
-  return text + "\n";
+  for (const std::string& cell : measured) text += csv_cell(cell) + ",";
+  for (const CellColumn& column : kCells) text += csv_cell(column.write(scenario)) + ",";
+  text.back() = '\n';
+  return text;
 }
 
 }  // namespace hexaplan::presets
