@@ -200,10 +200,9 @@ void Writer::shape_adapter(const Step& step, Operation& op) const {
   if (adds) op.gemm.accumulate_bytes = sizes_.activation_bytes;
 }
 
-/// 4-bit weights are written out in the compute type before every product (arXiv:2305.14314 equation 5); the
-/// executor's kernel reads scales in 8 bits as it goes.
+/// 4-bit weights are written out in the compute type before every product (arXiv:2305.14314 equation 5).
 void Writer::dequantise(const Step& step, double weights) {
-  const bool scales_first = sc_.recipe.double_quantization && !sc_.framework.explicit_step;
+  const bool scales_first = sc_.recipe.double_quantization && !sc_.framework.reads_scales_in_place;
   const double kept = sc_.recipe.fine_tune == FineTune::Lora8bit ? bytes_per_element(DType::Int8)
                                                                  : nf4_bytes_per_element(sc_.recipe);
   out_.push_back({.name = "adapter.dequantise",

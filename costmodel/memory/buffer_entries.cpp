@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "costmodel/memory/explicit_entries.h"
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/memory/unit_buffers.h"
 #include "costmodel/spec/shard_sizes.h"
 
 namespace hexaplan::costmodel {
@@ -221,12 +221,12 @@ void append_parameter_buffers(const Scenario& sc, const StageElements& elements,
 }
 
 void append_stream_buffers(const Scenario& sc, const LocalDims& d, TensorLedger& out) {
-  if (sc.framework.explicit_step) return append_explicit_numbers(d, out);
+  if (sc.framework.replays_parameters) return append_step_numbers(d, out);
   BufferAppender{sc, out}.streams(d);
 }
 
 void append_receive_buffers(const Scenario& sc, const LocalDims& d, TensorLedger& out) {
-  if (!sc.framework.explicit_step) BufferAppender{sc, out}.receives(d);
+  if (!sc.framework.replays_parameters) BufferAppender{sc, out}.receives(d);
 }
 
 void append_device_entries(const Scenario& sc, const DeviceOverhead& overhead, TensorLedger& out) {

@@ -79,10 +79,10 @@ struct StateTypes {
 }
 /// True where gradients of fp16 parameters, of which the recipe says no type, are added up and travel in
 /// fp16: frameworks with master copies make fp32 gradients for bf16 alone (Megatron-LM
-/// megatron/training/arguments.py, accumulate_allreduce_grads_in_fp32). Hexaplan's own step reduces in fp32.
+/// megatron/training/arguments.py, accumulate_allreduce_grads_in_fp32).
 [[nodiscard]] constexpr bool has_fp16_gradients(const Scenario& scenario) {
   const FrameworkProfile& f = scenario.framework;
-  return !scenario.recipe.gradient_dtype && f.master_parameters && !f.explicit_step &&
+  return !scenario.recipe.gradient_dtype && f.master_parameters && !f.widens_fp16_gradients &&
          activation_dtype(scenario.recipe.precision) == DType::Fp16;
 }
 /// In which gradients are reduced: what the recipe says, or the framework's; training in fp32 casts none.

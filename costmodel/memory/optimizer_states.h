@@ -97,7 +97,8 @@ struct SubspaceStates {
 /// columns' sums read the squares twice.
 [[nodiscard]] inline OptimizerTraits traits_in(const Scenario& scenario, Optimizer optimizer) {
   OptimizerTraits traits = traits_of(optimizer);
-  if (!traits.factored || !shards_states(scenario.layout) || scenario.framework.explicit_step) return traits;
+  if (!traits.factored || !shards_states(scenario.layout) || scenario.framework.updates_whole_matrices)
+    return traits;
   traits.factored = false;
   traits.moments = 1;
   traits.further_bytes -= bytes_per_element(DType::Fp32);

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "costmodel/memory/explicit_entries.h"
 #include "costmodel/memory/flat_units.h"
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/memory/optimizer_states.h"
+#include "costmodel/memory/unit_buffers.h"
 #include "costmodel/parameters/trained_elements.h"
 #include "costmodel/spec/shard_sizes.h"
 
@@ -128,7 +128,7 @@ ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLay
     classes_[c].persistent = of_layer.persistent;
     append_state_entries(sc, tensors, static_cast<int>(c), 1, classes_[c].states.ledger);
     classes_[c].offloaded = offloaded_bytes(sc, tensors, static_cast<int>(c));
-    if (sc.framework.explicit_step)
+    if (sc.framework.replays_parameters)
       append_shard_padding(sc, {layer_unit(sc, layer_class_at(sc.model, static_cast<int>(c)))},
                            static_cast<int>(c), 1, classes_[c].states.ledger);
   }
@@ -144,7 +144,7 @@ ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLay
   persistent_head_ = persistent_elements(sc, ends);
   append_state_entries(sc, ends, -1, 1, head_.ledger);
   offloaded_head_ = offloaded_bytes(sc, ends, -1);
-  if (sc.framework.explicit_step) {
+  if (sc.framework.replays_parameters) {
     append_shard_padding(sc, {end_unit(sc, UnitRole::Embedding)}, -1, 1, embedding_.ledger);
     for (const UnitRole role : last_stage_units(sc))
       append_shard_padding(sc, {end_unit(sc, role)}, -1, 1, head_.ledger);
@@ -197,8 +197,8 @@ StageElements ParameterMemory::elements_of(const StagePlan& stage) const {
 TensorLedger ParameterMemory::buffers(const Scenario& sc, const StagePlan& stage) const {
   TensorLedger out;
   out.reserve(16);
-  if (sc.framework.explicit_step) {
-    append_explicit_parameter_buffers(sc, stage, out);
+  if (sc.framework.replays_parameters) {
+    append_unit_buffers(sc, stage, out);
   } else {
     append_parameter_buffers(sc, elements_of(stage), out);
   }

@@ -160,7 +160,8 @@ class StateAppender {
       add({.name = "gradient.bucket"}, TensorKind::Gradient, gradient_, elements, kAlways);
     if (sc_.recipe.optimizer_in_backward || views_buckets()) return;
     // The executor opens them in the first backward pass: its replay knows when.
-    const bool waits = gradient_reduction(sc_) == GradientReduction::Once && !sc_.framework.explicit_step;
+    const bool waits =
+        gradient_reduction(sc_) == GradientReduction::Once && !sc_.framework.replays_parameters;
     if (waits)
       add({.name = "gradient.unreduced"}, TensorKind::Gradient, waiting_gradient_dtype(sc_), elements,
           kInPasses);

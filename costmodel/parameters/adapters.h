@@ -44,12 +44,12 @@ struct PackedLayers {
   bool attention = false;  // queries, keys and values
   bool mlp = false;        // gate and up
 };
-/// The executor's own step has adapters beside each. A framework whose own layers are packed adapts queries
+/// A framework whose own layers are packed adapts queries
 /// and values by themselves where it is asked to (NVIDIA-NeMo/Megatron-Bridge
 /// src/megatron/bridge/peft/canonical_lora.py).
 [[nodiscard]] constexpr PackedLayers packed_layers(const Scenario& scenario) {
   const FrameworkProfile& f = scenario.framework;
-  if (f.explicit_step || scenario.recipe.fine_tune == FineTune::Ia3) return {};
+  if (scenario.recipe.fine_tune == FineTune::Ia3) return {};
   const bool by_model = f.runs_models_code;
   const bool all = f.packs_projections;
   const bool apart = all && scenario.recipe.lora_targets == AdapterTargets::QueryValue;
@@ -123,7 +123,7 @@ struct PackedLayers {
   const bool in_4_bits = r.fine_tune == FineTune::Qlora;
   const bool beside_experts = scales || in_4_bits || r.lora_targets == AdapterTargets::AllLinear ||
                               r.lora_targets == AdapterTargets::Mlp;
-  return scenario.framework.explicit_step && (scales || in_4_bits || r.fine_tune == FineTune::Lora) &&
+  return scenario.framework.adapters_by_operation && (scales || in_4_bits || r.fine_tune == FineTune::Lora) &&
          r.trainable_parameters == 0 && scenario.model.mtp_layers == 0 &&
          !(scenario.model.is_moe() && beside_experts);
 }

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "costmodel/memory/explicit_entries.h"
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/memory/unit_buffers.h"
 #include "costmodel/program/working_sets.h"
 
 namespace hexaplan::costmodel {
@@ -21,7 +21,7 @@ Bytes unreclaimed_streams(const Scenario& sc, const LocalDims& dims) {
 
 ActivationMemory::ActivationMemory(const Scenario& sc, const LocalDims& dims,
                                    const std::array<bool, kLayerClasses>& used)
-    : explicit_{sc.framework.explicit_step},
+    : keeps_what_is_read_{sc.framework.keeps_what_backward_reads},
       forwards_first_{sc.layout.schedule == ScheduleKind::GPipe},
       offload_{sc.recipe},
       unreclaimed_per_forward_{unreclaimed_streams(sc, dims)} {
@@ -33,7 +33,7 @@ ActivationMemory::ActivationMemory(const Scenario& sc, const LocalDims& dims,
   append_stream_buffers(sc, dims, streams_.ledger);
   append_receive_buffers(sc, dims, receives_.ledger);
   program::append_gather_buffers(sc, dims, streams_.ledger);
-  if (!explicit_) {
+  if (!keeps_what_is_read_) {
     append_loss_entries(sc, dims, loss_.ledger);
     append_waiting_loss_entries(sc, dims, waiting_loss_.ledger);
     program::append_embedding_working_set(sc, dims, embedding_.part.ledger);
@@ -41,8 +41,8 @@ ActivationMemory::ActivationMemory(const Scenario& sc, const LocalDims& dims,
     return;
   }
   program::append_head_working_sets(sc, dims, loss_.ledger);
-  append_explicit_targets(sc, dims, loss_.ledger);
-  append_explicit_ids(sc, dims, ids_.ledger);
+  append_step_targets(sc, dims, loss_.ledger);
+  append_step_ids(sc, dims, ids_.ledger);
   program::append_head_gradient(sc, dims, waiting_loss_.ledger);
 }
 

@@ -62,7 +62,7 @@ class ActivationMemory {
   /// The executor waits until they have left; of layers that differ the replay alone knows which they are.
   [[nodiscard]] double resident(const StagePlan& stage, double copies) const {
     const double share = offloaded_layers(offload_, stage.total_layers()), leaving = copies * share;
-    if (!explicit_) return copies - leaving + std::min(leaving, 2.0);
+    if (!keeps_what_is_read_) return copies - leaving + std::min(leaving, 2.0);
     const auto differ =
         std::count(stage.layers.begin(), stage.layers.end(), 0) < std::ssize(stage.layers) - 1;
     return share > 0 && differ ? 0 : copies - leaving;
@@ -93,14 +93,14 @@ class ActivationMemory {
     visit(receives_, 1.0);
     // The running micro-batch's is part of its working set; others wait where all forwards come first.
     if (stage.head > 0 && forwards_first_) visit(waiting_loss_, stage.head * std::max(0.0, in_flight - 1));
-    if (explicit_ && stage.embedding > 0) visit(ids_, stage.embedding);
+    if (keeps_what_is_read_ && stage.embedding > 0) visit(ids_, stage.embedding);
   }
 
   std::array<ClassPart, kLayerClasses> classes_;
   WorkingSet embedding_;  // forward
   Part loss_, streams_, receives_, ids_;
   Part waiting_loss_;  // of a micro-batch whose backward has not run
-  bool explicit_ = false;
+  bool keeps_what_is_read_ = false;
   bool forwards_first_ = false;    // GPipe
   Recipe offload_;                 // what of it says which activations are offloaded
   Bytes unreclaimed_per_forward_;  // of one layer

@@ -56,12 +56,12 @@ bool waits_in_vain(const Scenario& s) {
 /// Every schedule after the interleaved one puts weight gradients off; the replay counts what they keep.
 bool splits_backward_of_recomputed_layers(const Scenario& s) {
   return s.layout.schedule > ScheduleKind::Interleaved && s.layout.pp > 1 && s.recipe.recompute.of_layers() &&
-         !s.framework.explicit_step && !needs_replay(s);
+         !s.framework.replays_parameters && !needs_replay(s);
 }
 
 constexpr unsigned kCompiledCases = bit_of(SavedCase::Compiled) | bit_of(SavedCase::NotCompiled);
 bool compiles(const Scenario& s) {
-  return s.recipe.execution.compiled == true && !s.framework.explicit_step;
+  return s.recipe.execution.compiled == true && s.framework.abilities.asked_execution;
 }
 /// The profile has kernels of their own for one of `cases`.
 bool fuses_where(const Scenario& s, unsigned cases) {
@@ -72,14 +72,14 @@ bool fuses_where(const Scenario& s, unsigned cases) {
 constexpr KnobRow kNotModelled[] = {
     {"fine-tune",
      [](const Scenario& s) {
-       return s.framework.explicit_step && trains_adapters(s.recipe) && !adapters_are_operations(s);
+       return s.framework.adapters_by_operation && trains_adapters(s.recipe) && !adapters_are_operations(s);
      },
      "what the adapters' products keep for backward"},
     {"lora-alpha", [](const Scenario& s) { return s.recipe.lora_alpha > 0 && adapter_rank(s) > 0; },
      "a multiplier has no bytes and takes no time: losses of `run` and exported files follow it"},
     {"dora",
      [](const Scenario& s) {
-       return learns_magnitudes(s.recipe) && s.layout.tp > 1 && !s.framework.explicit_step;
+       return learns_magnitudes(s.recipe) && s.layout.tp > 1 && !s.framework.adapters_by_operation;
      },
      // NVIDIA-NeMo/Megatron-Bridge@2afd2d3 src/megatron/bridge/peft/dora_layers.py, _get_weight_norm.
      "the gathering of adapters' matrices over tensor-parallel ranks whenever lengths of rows are measured"},
@@ -193,7 +193,7 @@ constexpr KnobRow kWithoutEffect[] = {
     {"attention flash",
      [](const Scenario& s) {
        return !stores_scores(s.recipe.attention) && s.recipe.precision == Precision::Fp32 &&
-              !s.framework.explicit_step;
+              !s.framework.abilities.fp32_flash;
      },
      // Dao-AILab/flash-attention README: "Datatype fp16 and bf16"; PyTorch falls back to its memory-efficient
      // kernel (torch.nn.functional.scaled_dot_product_attention).
@@ -240,7 +240,7 @@ constexpr KnobRow kWithoutEffect[] = {
      [](const Scenario& s) {
        Execution others = asked(s);
        others.reduction = GradientReduction::Default;
-       return s.framework.explicit_step && others != Execution{};
+       return !s.framework.abilities.asked_execution && others != Execution{};
      },
      "Hexaplan's executor launches and sends one thing after the other"},
     {"offload_layers",

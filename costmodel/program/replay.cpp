@@ -99,7 +99,8 @@ StepReplay::StepReplay(const Scenario& scenario, std::span<const PassRow> passes
       sizes_{sizes_of(scenario, dims_)},
       types_{state_types(scenario)},
       passes_{passes},
-      waits_{scenario.framework.explicit_step && gradient_reduction(scenario) == GradientReduction::Once},
+      waits_{scenario.framework.replays_parameters &&
+             gradient_reduction(scenario) == GradientReduction::Once},
       norm_apart_{runs_final_norm_apart(scenario)},
       hidden_states_{sizes_.bytes(
           {Rows::Hidden, Width::Hidden, casts_automatically(scenario) ? Type::Fp32 : Type::Activation})},
@@ -125,7 +126,8 @@ StepReplay::StepReplay(const Scenario& scenario, std::span<const PassRow> passes
       for (const Unit* unit : plan.owned) hold(*unit);
       chunks.push_back(fold_chunk(plan));
     }
-    if (sc_.framework.explicit_step) states.transient += Bytes{token_bytes(dims_, microbatches, token_rows)};
+    if (sc_.framework.replays_parameters)
+      states.transient += Bytes{token_bytes(dims_, microbatches, token_rows)};
   }
 }
 
@@ -246,7 +248,7 @@ std::vector<TaskMemory> StepReplay::tasks(int stage) const {
 
 StepReplay::Unit StepReplay::unit_of(const UnitSizes& sizes) const {
   Unit unit;
-  if (!sc_.framework.explicit_step) return unit;
+  if (!sc_.framework.replays_parameters) return unit;
   for (const FlatSizes& f : sizes.flats) {
     const auto bytes = [](DType type, double elements) { return Bytes{elements * bytes_per_element(type)}; };
     const auto kept = [&](double elements) { return Bytes{parameter_bytes(sc_, f, elements)}; };
@@ -309,7 +311,7 @@ FoldedPhases StepReplay::ruled_head() const {
 void StepReplay::prepare_ends() {
   const Techniques t = techniques_of(sc_, false);
   embedding_phases_ = folded(Part::Embedding, {}, t);
-  head_phases_ = sc_.framework.explicit_step ? folded(Part::Head, {}, t) : ruled_head();
+  head_phases_ = sc_.framework.keeps_what_backward_reads ? folded(Part::Head, {}, t) : ruled_head();
   embedding_ = unit_of(end_unit(sc_, UnitRole::Embedding));
   head_ = unit_of(end_unit(sc_, UnitRole::Head));
   if (copies_embedding(sc_)) tied_copy_ = unit_of(end_unit(sc_, UnitRole::TiedCopy));

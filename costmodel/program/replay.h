@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "costmodel/memory/explicit_entries.h"
 #include "costmodel/memory/flat_units.h"
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/memory/unit_buffers.h"
 #include "costmodel/program/compile.h"
 #include "costmodel/program/fold.h"
 #include "costmodel/program/replay_memory.h"

@@ -49,13 +49,13 @@ ReplayedTask::Level level_of(const MemoryBreakdown& live) {
 }  // namespace
 
 bool needs_replay(const Scenario& sc, bool differing_chunks) {
-  if (!sc.framework.explicit_step)  // weight gradients that wait hold what no count in flight says
+  if (!sc.framework.replays_parameters)  // weight gradients that wait hold what no count in flight says
     return (splits_backward(sc.layout.schedule) || differing_chunks) && !program::first_gap(sc);
   return !is_never_executed(sc) && !program::first_gap(sc) && !ledger_is_exact(sc);
 }
 
 bool needs_replay(const Scenario& sc) {
-  const bool may_matter = !sc.framework.explicit_step && !splits_backward(sc.layout.schedule);
+  const bool may_matter = !sc.framework.replays_parameters && !splits_backward(sc.layout.schedule);
   return needs_replay(sc, may_matter && chunks_differ(sc));
 }
 

@@ -16,7 +16,7 @@ struct Gap {
 };
 
 Keeping keeping_of(const Scenario& sc) {
-  if (sc.framework.explicit_step) return {};  // what backward reads, queries, keys and values in one buffer
+  if (sc.framework.keeps_what_backward_reads) return {};
   return {.by_rules = true, .of = saved_rules(sc)};
 }
 
@@ -48,7 +48,7 @@ constexpr std::array kGaps{
     // Frameworks copy beside the passes, some layers ahead: their ledgers say how many are there at once.
     Gap{"offloading of activations beside the passes",
         [](const Scenario& s) {
-          return (s.recipe.offload & kOffloadActivations) != 0 && !s.framework.explicit_step;
+          return (s.recipe.offload & kOffloadActivations) != 0 && !s.framework.replays_parameters;
         }},
     Gap{"vocabulary parallelism over stages",
         [](const Scenario& s) { return s.layout.vocab != VocabParallel::LastStage; }},
@@ -86,17 +86,18 @@ Techniques techniques_of(const Scenario& sc, bool whole_layer_recomputed) {
   t.exchanges_experts = sc.model.is_moe() && l.ep > 1;
   t.cuts_experts = sc.model.is_moe() && l.expert_tensor() > 1;
   t.pads_experts = costmodel::pads_experts(sc);
-  t.sums_choices = sc.framework.explicit_step;
-  t.loss_reductions = sc.framework.explicit_step ? 2 : 3;
+  t.sums_choices = sc.framework.counts_choices;
+  t.loss_reductions = static_cast<int>(sc.framework.loss_reductions);
   // What other profiles hold of a chunked loss are rules (append_loss_entries).
-  if (sc.framework.explicit_step && sc.recipe.cross_entropy == CrossEntropy::Chunked)
+  if (sc.framework.keeps_what_backward_reads && sc.recipe.cross_entropy == CrossEntropy::Chunked)
     t.loss_chunks = static_cast<int>(loss_chunks(sc, local_dims(sc)).count);
   t.quantises = is_quantized(sc.recipe.precision);
   t.scales_blocks = sc.recipe.precision == Precision::Mxfp8 || sc.recipe.precision == Precision::Fp8Block;
   t.keeps_original_inputs = t.quantises && sc.framework.keeps_original_inputs;
   t.stores_scores = stores_scores(sc.recipe.attention);
   // What other profiles keep are rules.
-  t.keeps_capped_scores = t.stores_scores && sc.framework.explicit_step && sc.model.attention.softcap > 0;
+  t.keeps_capped_scores =
+      t.stores_scores && sc.framework.keeps_what_backward_reads && sc.model.attention.softcap > 0;
   t.autocasts = casts_automatically(sc);
   t.drops_out = sc.recipe.dropout > 0;
   t.adapters = adapters_of(sc);
@@ -104,10 +105,9 @@ Techniques techniques_of(const Scenario& sc, bool whole_layer_recomputed) {
   t.mlp_entries = static_cast<std::int16_t>(sc.model.mlp.gated ? sc.framework.mlp_entries : 1);
   t.gathers_inputs_again = !sc.framework.gather_saved_inputs;
   t.stops_recomputing_early = sc.framework.recompute_stops_early;
-  t.separate_projections = !sc.framework.explicit_step;
-  t.buffers_weight_gradients =
-      !sc.framework.explicit_step && !t.adapters.frozen && sc.framework.weight_gradient_temporary_bytes > 0;
-  t.shares_gather_buffers = !sc.framework.explicit_step && sc.framework.sp_gather_buffers > 0;
+  t.separate_projections = sc.framework.separate_projections;
+  t.buffers_weight_gradients = !t.adapters.frozen && sc.framework.weight_gradient_temporary_bytes > 0;
+  t.shares_gather_buffers = sc.framework.sp_gather_buffers > 0;
   t.keeps = keeping_of(sc);
   t.recomputed = recomputed_of(sc.recipe.recompute, whole_layer_recomputed);
   if (t.recomputed == Recomputed::Modules) {

@@ -77,7 +77,7 @@ void append_working_sets(const Scenario& sc, const LocalDims& dims, LayerClass k
   const double input = sizes.bytes(layer.program.of(layer.program.input));
   const PassBytes &forward = phases[0].highest(), &backward = phases[1].highest();
   LedgerRows append{out, index_of(kind)};
-  const bool apart = sc.framework.explicit_step;
+  const bool apart = sc.framework.keeps_what_backward_reads;
   // What is dropped for recomputation is there while forward runs.
   const double dropped = apart ? 0 : std::max(0.0, forward.activations - phases[0].net().activations);
   append.bytes("forward.working_set", TensorKind::Transient, input + forward.transient + dropped, kForward);

@@ -38,7 +38,6 @@ constexpr std::array<const char*, kRecurrentKinds> kLayersOf{"",
 
 std::vector<std::string> beyond_abilities(const Scenario& sc) {
   std::vector<std::string> words;
-  if (sc.framework.explicit_step) return words;
   for (const AxisRow& axis : kAxes) {
     const int degree = axis.degree(sc.layout);
     if (degree > axis.none && !axis.has(sc.framework.abilities))

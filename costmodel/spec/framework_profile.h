@@ -174,6 +174,12 @@ struct FrameworkAbilities {
   bool integer_base = false;
   /// Adafactor takes a step on a rank's shard.
   bool factored_shards = true;
+  /// Parameters and gradients of 16 bits can be of another type than the computation.
+  bool mixed_half_types = false;
+  bool layerwise_replicas = false;  // GaLore and APOLLO in backward, between replicas
+  bool fp32_flash = false;          // attention in fp32 without stored scores
+  /// The recipe can say what overlaps, is captured in graphs or compiled (Execution).
+  bool asked_execution = true;
   /// The recipe can say the sizes by which ZeRO moves and holds parameters (ZeroSizes).
   bool zero_sizes = false;
   /// Types in which AdamW's moments can be kept where the recipe says so: bits by DType.
@@ -232,6 +238,13 @@ struct FrameworkProfile {
   /// fp8/fp4: of what something else keeps or recomputes, no narrow copy is kept: backward casts it again.
   bool keeps_original_inputs = false;
   bool gather_saved_inputs = false;  // with SP, linear inputs are kept gathered over TP
+  /// Backward finds what it reads and nothing else, and the loss holds what its operations hold: the step
+  /// program says it. False: `saved` and the copies of logits do.
+  bool keeps_what_backward_reads = false;
+  /// Queries, keys and values, gate and up are matrices of their own; false: one product makes them.
+  bool separate_projections = true;
+  /// Multi-token prediction reads the hidden states before the final norm, which is a unit of its own.
+  bool mtp_norm_apart = false;
   /// ZeRO-3: a unit is one flat parameter, whose gradient has room for all of it as soon as one of its
   /// parameters is trained: frozen weights' gradients are made and reduced, too.
   bool flat_units_mix_frozen = false;
@@ -247,6 +260,11 @@ struct FrameworkProfile {
   /// Products with frozen 4-bit weights keep their input, which no gradient reads: bitsandbytes' MatMul4Bit
   /// before 0.43.2 (July 2024).
   bool four_bit_keeps_inputs = false;
+  /// The step program has adapters' matrices, products and gradients one by one, where it knows their order
+  /// (adapters_are_operations); false: they are counted beside the frozen matrices.
+  bool adapters_by_operation = false;
+  /// Scales of scales (double quantisation) are read as the 4-bit weights are; false: by a kernel before.
+  bool reads_scales_in_place = false;
   /// Adapters that are kept in fp32 are multiplied in fp32; false: in the computation's type.
   bool adapter_products_as_kept = false;
   /// DoRA: bytes per element of an adapted weight that are there at once while its rows are measured, beside
@@ -265,6 +283,7 @@ struct FrameworkProfile {
   /// A recipe that asks for a chunked loss: chunks, 0 = so many that a chunk has about tokens·h logits
   /// (linkedin/Liger-Kernel src/liger_kernel/ops/fused_linear_cross_entropy.py).
   double loss_chunks = 0;
+  std::int64_t loss_reductions = 3;      // of a vocabulary-parallel loss, over tensor-parallel ranks
   bool chunked_logits_complete = false;  // all chunks' logits stay until the loss's backward (torchtune)
 
   // --- buffers ---
@@ -292,6 +311,11 @@ struct FrameworkProfile {
   DType reduce_dtype = DType::Fp32;   // gradients travel in it, unless the recipe says otherwise
   /// … whatever the recipe says of theirs: 16-bit gradients are widened for the reduction.
   bool reduces_in_fp32 = false;
+  bool widens_fp16_gradients = false;  // fp16's are added up and travel in fp32, as bf16's
+  /// Optimizers of whole matrices (Muon, LAMB, Adafactor) gather their unit, and every rank makes the update
+  /// of the whole; false: ranks share matrices, or take their shard as it is.
+  bool updates_whole_matrices = false;
+  bool secondary_partition_on_device = false;  // ZeRO++'s, also where parameters are offloaded
   /// False: ZeRO-3 keeps gathered parameters until backward (ZeRO-2 traffic).
   bool reshard_after_forward = true;
   bool gather_ends_for_whole_step = false;  // embedding and head form the root group and stay gathered
@@ -402,11 +426,15 @@ struct FrameworkProfile {
   /// A token goes once to each rank, and over the network once to each node, however many experts it has
   /// there (DeepEP, HybridEP); false: once per expert (all-to-all).
   bool expert_dispatch_merges_copies = false;
+  /// Ranks that share sequences add up the router's choices for the balance loss, ranks that exchange tokens
+  /// say how many each expert gets; false: with messages that cost nothing.
+  bool counts_choices = false;
   double overlap_slowdown = 1.15;  // compute stretches by this while a collective runs beside it
 
-  /// Every allocation and message of the step is known, in order: Hexaplan's own executor, whose memory and
-  /// traffic are those of memory/explicit_step and step/explicit_operations.
-  bool explicit_step = false;
+  /// Parameters, gradients and states are flat buffers, one per unit (a layer, an end of the model), that are
+  /// gathered, reduced and updated unit by unit: their life and messages are known in order (Hexaplan's own
+  /// executor), and memory is the replay's. False: the profile's rules say what is there and what travels.
+  bool replays_parameters = false;
 
   // --- device overhead ---
   Bytes context;            // CUDA context, handles, loaded modules

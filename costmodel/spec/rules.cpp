@@ -494,11 +494,11 @@ std::string words_of_types(std::uint16_t types) {
 }
 
 /// 16 bits of another kind than the computation's: autograd makes no such gradients, and no framework casts
-/// to them. Hexaplan's own step computes whatever it is told.
+/// to them.
 bool is_foreign(DType type, const Scenario& sc) {
   const DType computed = activation_dtype(sc.recipe.precision);
   return bits_per_element(type) == 16 && bits_per_element(computed) == 16 && type != computed &&
-         !sc.framework.explicit_step;
+         !sc.framework.abilities.mixed_half_types;
 }
 
 /// Frameworks cast a model to the type that they compute in (deepspeedai/DeepSpeed@edaa722
@@ -675,7 +675,8 @@ bool subspaces_are_of_whole_matrices(const Scenario& sc, Reason* why) {
           "use ddp with tp=1, or another optimizer"};
     });
   }
-  if (!sc.recipe.optimizer_in_backward || l.dp * l.cp == 1 || sc.framework.explicit_step) return true;
+  if (!sc.recipe.optimizer_in_backward || l.dp * l.cp == 1 || sc.framework.abilities.layerwise_replicas)
+    return true;
   return fails(why, [&] {
     return Reason{
         fmt::format("layer-wise GaLore and APOLLO run on one GPU, not between {} replicas", l.dp * l.cp),

@@ -57,7 +57,7 @@ inline constexpr std::array<SizePlace, 6> kSizePlaces{{
 /// (deepspeedai/DeepSpeed runtime/zero/partition_parameters.py _partition_param_sec, remote_device).
 [[nodiscard]] inline bool secondary_on_host(const Scenario& sc) {
   return sc.layout.sharding.hpz > 1 && sc.layout.sharding.stage >= 3 &&
-         (sc.recipe.offload & kOffloadParameters) != 0 && !sc.framework.explicit_step;
+         (sc.recipe.offload & kOffloadParameters) != 0 && !sc.framework.secondary_partition_on_device;
 }
 
 /// Elements that are gathered ahead of the running module, which has `tensor` of them: whole tensors until

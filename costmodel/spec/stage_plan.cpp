@@ -78,7 +78,7 @@ int mtp_modules(const Scenario& sc) {
 }
 
 bool runs_final_norm_apart(const Scenario& sc) {
-  return sc.framework.explicit_step && mtp_modules(sc) > 0;
+  return sc.framework.mtp_norm_apart && mtp_modules(sc) > 0;
 }
 
 void add_ends(const Scenario& sc, bool first, bool last, StagePlan& stage) {

@@ -28,7 +28,7 @@ double foreach_bytes(const Scenario& sc, const StateTypes& types, Optimizer opti
 /// The norms of whole matrices and their updates, of which every rank has a shard (NVIDIA/apex
 /// apex/contrib/optimizers/distributed_fused_lamb.py sums both over its group).
 void append_norms(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
-  if (!traits_of(sc.recipe.optimizer).scales_matrices || sc.framework.explicit_step ||
+  if (!traits_of(sc.recipe.optimizer).scales_matrices || sc.framework.updates_whole_matrices ||
       !shards_states(sc.layout))
     return;
   out.push_back({.name = "optimizer.norms",
@@ -43,8 +43,7 @@ void append_norms(const Scenario& sc, const StageParameters& p, std::vector<Oper
 /// Each sharded matrix is gathered and orthogonalised by one rank of its group, which keeps its part of the
 /// result (arXiv:2502.16982 section 3.2, Distributed Muon; in bf16).
 void append_newton_schulz(const Scenario& sc, const MultipliedMatrices& m, std::vector<Operation>& out) {
-  // Hexaplan's executor gathers unit by unit, and every rank makes the whole: explicit_operations.cpp.
-  const bool sharded = !sc.framework.explicit_step && shards_states(sc.layout);
+  const bool sharded = !sc.framework.updates_whole_matrices && shards_states(sc.layout);
   const double flops = sharded ? m.flops / sc.layout.shard_ranks() : m.flops;
   const std::int64_t shorter = m.mean(&MultipliedMatrices::shorter_by_flops),
                      longer = m.mean(&MultipliedMatrices::longer_by_flops);

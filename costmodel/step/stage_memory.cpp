@@ -58,7 +58,7 @@ MemoryModel::MemoryModel(const Scenario& sc, const Calibration& calibration,
   append_device_entries(sc, device_overhead(sc, calibration), device_);
   if (!needs_replay(sc)) return;
   replayed_ = replay_peaks(sc);
-  if (!sc.framework.explicit_step) take_from_kept(replayed_);
+  if (!sc.framework.replays_parameters) take_from_kept(replayed_);
 }
 
 template <class Visitor>
@@ -220,7 +220,7 @@ namespace {
 /// peak (law in tests/costmodel/step/replayed_need_test.cpp). Hexaplan's executor keeps the tokens of all
 /// micro-batches.
 Scenario shortened(Scenario sc) {
-  if (sc.framework.explicit_step) return sc;
+  if (sc.framework.replays_parameters) return sc;
   const std::int64_t enough = std::int64_t{4} * sc.layout.pp;
   if (microbatches_per_step(sc) > enough && splits_backward(sc.layout.schedule))
     sc.recipe.global_batch = enough * sc.recipe.micro_batch * sc.layout.dp;

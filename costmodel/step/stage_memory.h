@@ -47,10 +47,12 @@ class MemoryModel {
                                                             double in_flight, MemoryLoad& load) const;
   /// True where states and buffers are the ledger's, and the passes the replay's.
   [[nodiscard]] bool replays_passes() const {
-    return !replayed_.empty() && !scenario_.framework.explicit_step;
+    return !replayed_.empty() && !scenario_.framework.replays_parameters;
   }
   /// True where the replay says what the host has.
-  [[nodiscard]] bool replays_host() const { return !replayed_.empty() && scenario_.framework.explicit_step; }
+  [[nodiscard]] bool replays_host() const {
+    return !replayed_.empty() && scenario_.framework.replays_parameters;
+  }
   [[nodiscard]] std::array<MemoryBreakdown, kInstants> replayed(const StagePlan& stage, int index,
                                                                 double in_flight, MemoryLoad& load) const;
   template <class Visitor>

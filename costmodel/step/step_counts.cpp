@@ -164,7 +164,7 @@ StepCounts count_step(const Scenario& sc, int stage) {
   counter.add(pipeline_operations(sc, stage), 1, 0);
   const std::vector<Operation> step = step_operations(sc, stage);
   counter.add(step, 1, 0);
-  if (sc.framework.explicit_step) {
+  if (sc.framework.replays_parameters) {
     counter.add_copies(step);
     count_activation_copies(sc, stage, chunks, counter);
   }

@@ -6,9 +6,9 @@
 #include "costmodel/spec/shard_sizes.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/execution.h"
-#include "costmodel/step/explicit_operations.h"
 #include "costmodel/step/offload_operations.h"
 #include "costmodel/step/optimizer_operations.h"
+#include "costmodel/step/unit_operations.h"
 #include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel {
@@ -266,8 +266,8 @@ std::vector<Operation> step_operations(const Scenario& sc, int stage) {
   const StagePlan& plan = stages[static_cast<std::size_t>(stage)];
   const ModelParameters model{sc, stages};
   const StageParameters parameters = model.of(plan);
-  if (sc.framework.explicit_step) {
-    std::vector<Operation> known = explicit_parameter_operations(sc, stage);
+  if (sc.framework.replays_parameters) {
+    std::vector<Operation> known = unit_operations(sc, stage);
     append_cpu_update(sc, parameters, known);
     append_update(sc, parameters, known);
     return known;

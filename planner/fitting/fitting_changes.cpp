@@ -115,7 +115,7 @@ Settings offload(Scenario& s, int what, int needed, const char* words) {
   if (s.recipe.offload != 0 || (s.framework.abilities.offload & needed) == 0) return {};
   // Weight gradients that wait are known to the replay alone, which does not describe this (first_gap).
   if ((what & costmodel::kOffloadActivations) != 0 && costmodel::splits_backward(s.layout.schedule) &&
-      !s.framework.explicit_step)
+      !s.framework.replays_parameters)
     return {};
   s.recipe.offload = static_cast<std::uint8_t>(what);
   if ((what & costmodel::kOffloadParameters) == 0 || s.layout.sharding.stage == 3)

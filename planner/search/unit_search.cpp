@@ -247,7 +247,7 @@ std::vector<double> UnitSearch::most_in_flight(const PipelineChoice& pipe) const
 }
 
 UnitSearch::WarmUps UnitSearch::warm_ups(const PipelineChoice& pipe) {
-  if (!may_replay() || sc_.framework.explicit_step || (sc_.recipe.offload & kOffloadActivations) != 0)
+  if (!may_replay() || sc_.framework.replays_parameters || (sc_.recipe.offload & kOffloadActivations) != 0)
     return nullptr;
   // More micro-batches change no warm-up.
   const auto microbatches =

@@ -40,7 +40,7 @@ Seconds UnitSearch::step_of(const ShardingChoice& shard, Seconds span) const {
 
 /// Whether needs_replay may hold for the current scenario, at no cost.
 bool UnitSearch::may_replay() const {
-  return sc_.framework.explicit_step || splits_backward(sc_.layout.schedule) || chunks_differ_ ||
+  return sc_.framework.replays_parameters || splits_backward(sc_.layout.schedule) || chunks_differ_ ||
          (sc_.layout.vpp > 1 && counts_layers_);
 }
 
@@ -77,7 +77,7 @@ Bytes UnitSearch::least_replayed_peak(const StatePart& states) const {
 
 /// Passes hold the same under every sharding that runs the same operations, and wherever ranks lie.
 Bytes UnitSearch::replayed_peak(const Scenario& sc, const StatePart& states) {
-  if (sc.framework.explicit_step) return replayed_need(sc, hardware_.calibration);
+  if (sc.framework.replays_parameters) return replayed_need(sc, hardware_.calibration);
   const PipelineChoice& pipe = *combination_->pipe;
   std::vector<LiveLoad>& replayed = replayed_[{.pipe = pipe.option,
                                                .batch = candidate_.batch,

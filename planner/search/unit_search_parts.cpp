@@ -17,7 +17,7 @@ Recompute operations_of(Recompute recompute) {
 
 /// Quantised recipes cast weights once per step; an explicit step keeps the tokens of all its micro-batches.
 bool counts_microbatches(const Scenario& sc) {
-  return is_quantized(sc.recipe.precision) || sc.framework.explicit_step;
+  return is_quantized(sc.recipe.precision) || sc.framework.replays_parameters;
 }
 
 /// Parameters and optimizer states, which no pass frees: what else the ledger has, a replay may hold less of.

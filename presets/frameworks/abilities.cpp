@@ -140,6 +140,10 @@ void read_abilities(const ValueReader& value, FrameworkAbilities& a) {
   read_ability(reader, "integer_base", a.integer_base);
   read_ability(reader, "factored_shards", a.factored_shards);
   read_ability(reader, "zero_sizes", a.zero_sizes);
+  read_ability(reader, "mixed_half_types", a.mixed_half_types);
+  read_ability(reader, "layerwise_replicas", a.layerwise_replicas);
+  read_ability(reader, "fp32_flash", a.fp32_flash);
+  read_ability(reader, "asked_execution", a.asked_execution);
   read_names(reader, "schedules", kScheduleNames, a.schedules);
   read_names(reader, "contexts", kContextNames, a.contexts);
   read_names(reader, "moments", kStateDTypeNames, a.moments);
@@ -166,6 +170,10 @@ JsonValue to_json(const FrameworkAbilities& a) {
       {"integer_base", a.integer_base},
       {"factored_shards", a.factored_shards},
       {"zero_sizes", a.zero_sizes},
+      {"mixed_half_types", a.mixed_half_types},
+      {"layerwise_replicas", a.layerwise_replicas},
+      {"fp32_flash", a.fp32_flash},
+      {"asked_execution", a.asked_execution},
       {"schedules", names_of_bits(a.schedules, costmodel::kScheduleKinds, kScheduleNames)},
       {"contexts", names_of_bits(a.contexts, costmodel::kContextKinds, kContextNames)},
       {"zero_stages", stages_of(a.zero_stages)},

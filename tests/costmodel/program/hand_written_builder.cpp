@@ -226,7 +226,8 @@ void OperationBuilder::accumulate_gradient(const GemmShape& shape) {
 
 double OperationBuilder::main_gradient_bytes() const {
   const FrameworkProfile& f = sc_.framework;
-  const bool in_fp16 = sc_.recipe.precision == Precision::Fp16 && f.master_parameters && !f.explicit_step;
+  const bool in_fp16 =
+      sc_.recipe.precision == Precision::Fp16 && f.master_parameters && !f.widens_fp16_gradients;
   return bytes_per_element(sc_.recipe.gradient_dtype.value_or(in_fp16 ? DType::Fp16 : f.gradient_dtype));
 }
 

@@ -2,17 +2,18 @@
 #include <array>
 #include <vector>
 
-#include "costmodel/memory/explicit_entries.h"
 #include "costmodel/memory/flat_units.h"
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/memory/tensor_ledger.h"
+#include "costmodel/memory/unit_buffers.h"
 #include "costmodel/spec/local_dims.h"
 #include "costmodel/spec/scenario.h"
 
 namespace hexaplan::costmodel {
 
 // Memory of a step whose every allocation is known: that of Hexaplan's executor
-// (FrameworkProfile::explicit_step). Sizes in bytes of one rank and micro-batch.  [docs/formulas.md#M8]
+// (FrameworkProfile::keeps_what_backward_reads). Sizes in bytes of one rank and micro-batch.
+// [docs/formulas.md#M8]
 
 /// Live bytes while allocations come and go.
 class AllocationTrace {

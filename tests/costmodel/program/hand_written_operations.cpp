@@ -169,7 +169,7 @@ class LayerOperations {
   /// Ranks that share a sequence add up how often its tokens chose each expert, for the balance loss; ranks
   /// that exchange tokens say how many each expert gets.  [docs/formulas.md#C12]
   void routing_counts() {
-    if (!sc_.framework.explicit_step) return;
+    if (!sc_.framework.counts_choices) return;
     const Layout& l = sc_.layout;
     const auto experts = static_cast<double>(d_.experts);
     const double of_sequences = experts * static_cast<double>(d_.micro_batch);
@@ -233,7 +233,7 @@ void append_loss_reduction(const Scenario& sc, const LocalDims& d, OperationBuil
     build.add_collective("loss.reduce", Pass::Forward, CollectiveKind::AllReduce, Group::Tensor,
                          fp32 * numbers, times);
   };
-  if (!sc.framework.explicit_step) return reduce(1, 3);
+  if (sc.framework.loss_reductions == 3) return reduce(1, 3);
   reduce(1, 1);
   reduce(2, 1);
 }

@@ -109,7 +109,7 @@ double forgotten(const Scenario& sc) {
   if (a.qk_norm) numbers += d.tokens * (d.heads + d.kv_heads);
   if (a.kind == AttentionKind::Latent) numbers += d.tokens * (a.q_lora_rank > 0 ? 2 : 1);
   // The executor keeps queries, keys and values in one buffer.
-  const bool with_values = a.qk_norm && sc.framework.explicit_step;
+  const bool with_values = a.qk_norm && !sc.framework.separate_projections;
   const double values = with_values ? static_cast<double>(d.tokens * d.v) : 0;
   // What attention made is kept cast for the matrix behind it, and as it is for a fused kernel alone.
   const bool fused = !stores_scores(sc.recipe.attention);
@@ -143,7 +143,8 @@ RC_GTEST_PROP(framework_program, keeps_the_same_bytes_as_the_rules_of_the_profil
   // In 8 bits, what runs again reads its input as it is.
   RC_PRE(!is_quantized(sc.recipe.precision) || sc.recipe.recompute.mode != RecomputeMode::SelectiveModules);
   // Of adapters that the executor refuses its program has no products.
-  RC_PRE(!sc.framework.explicit_step || !trains_adapters(sc.recipe) || adapters_are_operations(sc));
+  RC_PRE(!sc.framework.keeps_what_backward_reads || !trains_adapters(sc.recipe) ||
+         adapters_are_operations(sc));
   for (const LayerClass kind : classes_of(sc))
     HEXAPLAN_NO_DIFFERENCE(kept_difference(sc, kind, all_passes(), forgotten(sc)));
 }
@@ -171,7 +172,7 @@ double closed_form(const Scenario& sc, const std::vector<StagePlan>& stages, int
 /// class in the closed form: of N recomputed layers of several classes it does not claim anything.
 RC_GTEST_PROP(framework_program, its_closed_form_holds_what_the_replay_does_or_more, ()) {
   const Scenario sc = framework_scenario();
-  RC_PRE(!needs_replay(sc) && !sc.framework.explicit_step);
+  RC_PRE(!needs_replay(sc) && !sc.framework.replays_parameters);
   RC_PRE(sc.recipe.recompute.mode != RecomputeMode::Layers);
   RC_PRE(!has_unequal_chunks(sc) || !sc.model.is_moe());  // in flight by layers, whatever their class
   RC_PRE(sc.layout.schedule != ScheduleKind::GPipe);      // the executor's habit: gradients of its head wait
@@ -201,8 +202,7 @@ RC_GTEST_PROP(framework_program, holds_what_the_executor_holds_where_it_keeps_th
   Scenario sc = dense_scenario();
   RC_PRE(sc.layout.sharding.stage < 2);  // the executor gathers and opens gradients unit by unit
   Scenario other = sc;
-  other.framework.explicit_step = false;
-  other.framework.sp_gather_buffers = 0;
+  other.framework.replays_parameters = other.framework.keeps_what_backward_reads = false;
   RC_PRE(!first_gap(other).has_value());
   RC_LOG() << sc << '\n';
   const StepReplay executor{sc}, framework{other};

@@ -231,7 +231,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(SimulatedPeak, is_the_replays_where_every_allocation_is_known) {
   Scenario sc = pipeline_of_four(GetParam().schedule, GetParam().vpp);
-  sc.framework.explicit_step = true;
+  sc.framework.replays_parameters = sc.framework.keeps_what_backward_reads = true;
   sc.layout.sharding.stage = 3;
   sc.recipe.recompute = {.mode = GetParam().recompute, .layers = 3};
   const Simulation simulation = simulate(sc);

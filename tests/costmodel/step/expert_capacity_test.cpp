@@ -96,7 +96,7 @@ TEST(expert_capacity, messages_and_products_are_those_of_the_padded_rows) {
 /// (NVIDIA/Megatron-LM megatron/core/transformer/moe/token_dispatcher.py, preprocess).
 TEST(expert_capacity, padded_experts_need_no_exchange_of_counts) {
   const auto tells = [](Scenario sc) {
-    sc.framework.explicit_step = true;
+    sc.framework.counts_choices = true;
     return counts_of(sc).bytes.contains("moe.counts");
   };
   EXPECT_TRUE(tells(limited(0, false)));

@@ -319,7 +319,7 @@ SearchProblem random_problem(std::uint64_t seed) {
                                               {Axis::Pipeline, Axis::Data, Axis::Context, Axis::Tensor}},
                                              2);
   }
-  p.base.framework.explicit_step = dice.roll(4) == 0;
+  p.base.framework.replays_parameters = p.base.framework.keeps_what_backward_reads = dice.roll(4) == 0;
   s.unequal_stages = dice.roll(2) == 0;
   if (dice.roll(2) == 0) s.split = {StageSplit::Even, StageSplit::EndsMinusOne};
   p.objective = static_cast<Objective>(dice.roll(5));

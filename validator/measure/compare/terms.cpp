@@ -170,7 +170,7 @@ MemoryBreakdown predicted_memory(const Scenario& scenario, int stage) {
   MemoryBreakdown kinds =
       costmodel::estimate_step(scenario, {}).stages.at(static_cast<std::size_t>(stage)).at_peak;
   // The executor's own tensors are counted; what lies outside its allocator is not.
-  if (scenario.framework.explicit_step) kinds.communication = kinds.overhead = {};
+  if (scenario.framework.replays_parameters) kinds.communication = kinds.overhead = {};
   return kinds;
 }
 

@@ -1,4 +1,4 @@
-#include "costmodel/step/explicit_operations.h"
+#include "costmodel/step/unit_operations.h"
 
 #include <map>
 #include <string_view>
@@ -249,7 +249,7 @@ UnitOperations::Uses uses_of_end(const Scenario& sc, UnitRole role, const StageP
 
 }  // namespace
 
-std::vector<Operation> explicit_parameter_operations(const Scenario& sc, int stage) {
+std::vector<Operation> unit_operations(const Scenario& sc, int stage) {
   using Uses = UnitOperations::Uses;
   UnitOperations operations{sc};
   std::map<UnitRole, Uses> ends;

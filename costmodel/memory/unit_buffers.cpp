@@ -1,4 +1,4 @@
-#include "costmodel/memory/explicit_entries.h"
+#include "costmodel/memory/unit_buffers.h"
 
 #include <algorithm>
 
@@ -26,23 +26,23 @@ double unsharded_bytes(const Scenario& sc, const UnitSizes& unit) {
 
 }  // namespace
 
-void append_explicit_targets(const Scenario& sc, const LocalDims& dims, TensorLedger& out) {
+void append_step_targets(const Scenario& sc, const LocalDims& dims, TensorLedger& out) {
   LedgerRows{out, -1}.bytes("batch.targets", TensorKind::Transient,
                             static_cast<double>(dims.tokens * microbatches_per_step(sc)) * kInt32, kAlways);
 }
 
-void append_explicit_ids(const Scenario& sc, const LocalDims& dims, TensorLedger& out) {
+void append_step_ids(const Scenario& sc, const LocalDims& dims, TensorLedger& out) {
   LedgerRows{out, -1}.bytes("batch.ids", TensorKind::Transient,
                             static_cast<double>(dims.tokens * microbatches_per_step(sc)) * kInt32, kAlways);
 }
 
-void append_explicit_numbers(const LocalDims& dims, TensorLedger& out) {
+void append_step_numbers(const LocalDims& dims, TensorLedger& out) {
   LedgerRows append{out, -1};
   append.bytes("batch.positions", TensorKind::Transient, static_cast<double>(dims.tokens) * kInt32, kAlways);
   append.bytes("step.sums", TensorKind::Transient, kStepSumBytes, kAlways);
 }
 
-void append_explicit_parameter_buffers(const Scenario& sc, const StagePlan& stage, TensorLedger& out) {
+void append_unit_buffers(const Scenario& sc, const StagePlan& stage, TensorLedger& out) {
   double gathered = 0, unsharded = 0, update = 0;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (stage.layers[c] == 0) continue;
