@@ -5,6 +5,7 @@
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/program/replay_memory.h"
 #include "costmodel/schedule/schedule.h"
+#include "costmodel/simulate/critical_path.h"
 #include "costmodel/simulate/simulated_totals.h"
 #include "costmodel/simulate/simulation.h"
 #include "costmodel/spec/stage_plan.h"
@@ -154,6 +155,42 @@ RC_GTEST_PROP(simulation_laws, memory_never_exceeds_the_estimated_peak_and_1f1b_
     }
     RC_ASSERT(at_most(most, stage.peak));
     RC_ASSERT(stage.memory.back().activations == Bytes{});
+  }
+}
+
+/// Whether a stretch of the critical path lies in a span that is drawn.
+bool is_drawn(const Simulation& step, const PathPart& part, double close) {
+  const auto& stage = step.stages[static_cast<std::size_t>(part.stage)];
+  const auto& spans = stage.streams[static_cast<std::size_t>(part.stream)];
+  return std::any_of(spans.begin(), spans.end(), [&](const Span& span) {
+    return span.kind == part.span.kind && span.begin.value() <= part.span.begin.value() + close &&
+           part.span.end.value() <= span.end.value() + close;
+  });
+}
+
+RC_GTEST_PROP(simulation_laws, the_critical_path_is_busy_from_the_first_moment_to_the_last, ()) {
+  Scenario s = any_pipeline();
+  s.framework.pipeline_wait = {};  // at either end of a message the host would wait
+  RC_PRE(tasks_of_step(s) < 1'000);
+  const Simulation step = simulate_step(s, *support::any_calibration());
+  const auto path = critical_path(step);
+  RC_ASSERT(!path.empty());
+  double last = 0;
+  for (const StageTimeline& stage : step.stages) {
+    for (const auto& spans : stage.streams)
+      last = spans.empty() ? last : std::max(last, spans.back().end.value());
+  }
+  const double close = 1e-9 * last;
+  RC_ASSERT(std::abs(path.back().span.end.value() - last) <= close);
+  RC_ASSERT(std::any_of(step.stages.begin(), step.stages.end(), [&](const StageTimeline& stage) {
+    return std::abs(stage.begin.value() - path.front().span.begin.value()) <= close;
+  }));
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    RC_LOG() << "part " << i << ": stage " << path[i].stage << ", from " << path[i].span.begin.value()
+             << " to " << path[i].span.end.value() << (path[i].waiting ? ", waiting\n" : "\n");
+    RC_ASSERT(i == 0 || std::abs(path[i].span.begin.value() - path[i - 1].span.end.value()) <= close);
+    RC_ASSERT(!path[i].waiting);
+    RC_ASSERT(is_drawn(step, path[i], close));
   }
 }
 
