@@ -144,15 +144,17 @@ void refuse_to_save_adapters(const ExecuteOptions& options, const costmodel::Sce
                     .hint = "adapters are kept in a checkpoint: --save FOLDER"}};
 }
 
-/// Checkpoints hold states per parameter, row and column.
+/// Checkpoints hold states per parameter, and a number per row and column.
 void refuse_to_save_subspaces(const ExecuteOptions& options, const costmodel::Scenario& scenario) {
   const bool saves = !options.save.empty();
-  if ((!saves && options.load.empty()) || !costmodel::traits_of(scenario.recipe.optimizer).projects()) return;
+  const costmodel::OptimizerTraits& traits = costmodel::traits_of(scenario.recipe.optimizer);
+  if ((!saves && options.load.empty()) || (!traits.projects() && !traits.preconditions())) return;
   throw InputError{{.field = saves ? "--save" : "--load",
                     .value = presets::in_quotes(saves ? options.save : options.load),
                     .expected = "an optimizer whose states a checkpoint holds",
-                    .hint = "subspaces of GaLore and APOLLO, and moments in them, are not kept: use another "
-                            "optimizer, or --save-weights and --weights"}};
+                    .hint = "subspaces of GaLore and APOLLO with the moments in them, and second moments of "
+                            "rows and columns of Shampoo and SOAP, are not kept: use another optimizer, or "
+                            "--save-weights and --weights"}};
 }
 
 /// What --save-weights writes as config.json; a model of dimensions alone has none.

@@ -33,7 +33,8 @@ constexpr Profiles kFsdp = Profiles{kProfiles}.subspan(2, 1);
 // What people try, roughly from the most memory to the least. Optimizers are offloaded by DeepSpeed
 // (accelerate and the trainers above it configure its offload_optimizer and offload_param), frozen weights by
 // FSDP (AnswerDotAI/fsdp_qlora@02fe695 README.md: --use_cpu_offload true, Llama-2 70B on two GPUs of 24 GB).
-// Parameters are offloaded under ZeRO-3 alone, on one GPU, too.
+// Parameters are offloaded under ZeRO-3 alone, on one GPU, too. LoRA beside a base in 8 bits is left out: its
+// time is an estimate that no measurement stands behind (docs/formulas.md, T12), and the fastest wins here.
 constexpr FinetuneMethod kMethods[] = {
     {.name = "full", .fine_tune = "full", .profiles = kWholeOrSharded},
     {.name = "full, 8-bit AdamW",
@@ -205,6 +206,7 @@ SearchOptions search_of(const Asked& asked, const FinetuneMethod& method, const 
   set("fine_tune", method.fine_tune);
   set("optimizer", method.optimizer);
   if (!projects(method)) request.recipe.projection_rank = request.recipe.projection_interval = 0;
+  request.recipe.precondition_frequency = request.recipe.max_precondition_dim = 0;
   request.recipe.offload = 0;
   set("offload", method.offload);
   set(method.field, method.value);

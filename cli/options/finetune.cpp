@@ -47,8 +47,9 @@ CommandRow finetune_row() {
   CommandRow row{.name = "finetune",
                  .help = "What fits on these GPUs: full, LoRA, QLoRA, with offloading, and how fast"};
   append_scenario_options(row.options, options->question);
-  remove_options(row.options, {"--layout", "--schedule", "--fine-tune", "--optimizer", "--offload",
-                               "--micro-batch", "--recompute", "--save-scenario"});
+  remove_options(row.options,
+                 {"--layout", "--schedule", "--fine-tune", "--optimizer", "--offload", "--micro-batch",
+                  "--recompute", "--save-scenario", "--precondition-frequency", "--max-precondition-dim"});
   say_own_defaults(row.options);
   row.options.push_back({"--gpu", "NAME", "GPU type, in its usual machine: rtx4090", &options->gpu});
   row.options.push_back({"--gpus", "N", "GPUs of --gpu. Default: 1", &options->gpus});

@@ -194,9 +194,9 @@ void append_optimizer_options(std::vector<OptionRow>& rows, RunWords& words) {
       {"--lr-steps", "N", "Step at which it has fallen, counted over checkpoints. Default: the last",
        &words.lr_steps},
       {"--lr-min", "X", "What it falls to. Default: a tenth of the learning rate", &words.lr_min},
-      {"--beta1", "X", "Of AdamW, LAMB, Lion, GaLore and APOLLO. Default: 0.9", &words.beta1},
-      {"--beta2", "X", "Of AdamW, LAMB, Lion, GaLore and APOLLO. Default: 0.95", &words.beta2},
-      {"--epsilon", "X", "Of AdamW, LAMB, GaLore and APOLLO. Default: 1e-5", &words.epsilon},
+      {"--beta1", "X", "Of all but SGD and Adafactor. Default: 0.9", &words.beta1},
+      {"--beta2", "X", "Of all but SGD and Adafactor. Default: 0.95", &words.beta2},
+      {"--epsilon", "X", "Of all but SGD, Lion and Adafactor. Default: 1e-5", &words.epsilon},
       {"--momentum", "X", "Of SGD and Muon. Default: 0.95", &words.momentum},
       {"--projection-scale", "X",
        "What GaLore's steps, and the squares of APOLLO's, are multiplied by. Default: 0.25; apollo 1; "

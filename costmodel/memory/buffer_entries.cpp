@@ -2,6 +2,7 @@
 
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/memory/unit_buffers.h"
+#include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/spec/shard_sizes.h"
 
 namespace hexaplan::costmodel {
@@ -174,7 +175,9 @@ class BufferAppender {
     add("optimizer.temporaries", TensorKind::Transient, DType::Int8, at_a_time * f_.optimizer_transient_bytes,
         kOptimizer);
     const std::uint8_t updates = sc_.recipe.optimizer_in_backward ? kBackward | kOptimizer : kOptimizer;
-    add("optimizer.projection", TensorKind::Transient, DType::Int8, elements.projected_bytes, updates);
+    const bool preconditions = traits_of(sc_.recipe.optimizer).preconditions();
+    add(preconditions ? "optimizer.preconditioning" : "optimizer.projection", TensorKind::Transient,
+        DType::Int8, elements.matrix_update_bytes + elements.listed_update_bytes, updates);
     const bool gathers = cut > 1 && sc_.layout.sharding.stage < 3 && f_.flat_gather_copies > 0;
     add("parameter.flat_gather", TensorKind::Transient, gathered_,
         gathers ? (f_.flat_gather_copies + 1 / cut) * elements.trained : 0, kOptimizer);

@@ -42,14 +42,27 @@ FlatSizes flat_buffer(const Scenario& sc, FlatKind kind) {
 /// whole step; of APOLLO two sums of squares per factor, and one for the length.
 void add_subspaces(const Scenario& sc, const LocalMatrices& m, FlatSizes& flat) {
   const SubspaceStates states = subspace_states(state_types(sc), sc.recipe, m);
-  flat.subspace_bytes += states.bytes();
+  flat.matrix_state_bytes += states.bytes();
   const double longer = std::max(m.rows, m.cols);
   const GradientScale scale = traits_of(sc.recipe.optimizer).scale;
   const double factors = scale == GradientScale::Channel ? longer : 1;
   const double squares = scale == GradientScale::None ? 0 : 2 * factors + 1;
-  flat.projected_bytes =
-      std::max(flat.projected_bytes,
+  flat.matrix_update_bytes =
+      std::max(flat.matrix_update_bytes,
                (2 * states.rank * longer + m.rows * m.cols + squares) * bytes_per_element(DType::Fp32));
+}
+
+/// The executor's steps of one matrix after the other. Of SOAP the direction, the gradient in the bases, its
+/// step, what lies between two rotations, and a product of the longest side; of Shampoo the direction, and of
+/// its largest block the momentum, what lies between two products, the result, a root, and two norms.
+void add_preconditioners(const Scenario& sc, const LocalMatrices& m, FlatSizes& flat) {
+  const PreconditionerStates states = preconditioner_states(sc.recipe, m);
+  flat.matrix_state_bytes += states.elements * bytes_per_element(DType::Fp32);
+  const bool blocks = traits_of(sc.recipe.optimizer).precondition == Precondition::InverseRoot;
+  const double square = states.largest_side * states.largest_side;
+  const double beside = blocks ? 3 * states.largest_rows * states.largest_cols + 2 : 3 * m.rows * m.cols;
+  flat.matrix_update_bytes = std::max(flat.matrix_update_bytes,
+                                      (m.rows * m.cols + beside + square) * bytes_per_element(DType::Fp32));
 }
 
 /// What the optimizer makes of a tensor beside its states.
@@ -63,6 +76,7 @@ void add_updates(const Scenario& sc, const ParameterTensor& t, double elements, 
   }
   if (!flat.by_matrix) return;
   if (traits.projects()) return add_subspaces(sc, m, flat);
+  if (traits.preconditions()) return add_preconditioners(sc, m, flat);
   const double shorter = std::min(m.rows, m.cols);
   flat.matrices += m.count;
   flat.iteration_elements = std::max(flat.iteration_elements, 2 * shorter * shorter + m.rows * m.cols);
@@ -205,7 +219,7 @@ double update_buffer_bytes(const Scenario& sc, const UnitSizes& unit) {
     if (f.norms > 0) buffers += (f.shard() + f.norms) * kFp32;
     buffers += f.factors.count() * kFp32;
     if (f.matrices > 0) buffers += (f.padded() + f.iteration_elements) * activation + f.matrices * kFp32;
-    buffers += f.projected_bytes;
+    buffers += f.matrix_update_bytes;
     most = std::max(most, buffers);
   }
   return most;

@@ -36,8 +36,8 @@ struct FlatSizes {
   double norms = 0;        // numbers that the optimizer adds up over whole matrices
   FactoredSums factors{};  // Adafactor's, whole on every rank of the shard group
   double iteration_elements = 0, matrices = 0;  // what orthogonalising one needs beside it; how many
-  double subspace_bytes = 0;                    // SubspaceStates of all matrices
-  double projected_bytes = 0;                   // GaLore, APOLLO: what updating one of them needs beside it
+  double matrix_state_bytes = 0;                // SubspaceStates, or PreconditionerStates, of all matrices
+  double matrix_update_bytes = 0;               // … what updating one of them needs beside it
   bool in_backward = false;  // updated as soon as its gradients are complete, which are freed then
   double secondary = 0;      // hpZ: ranks that cut a second copy among them, which backward gathers; 0: none
   bool quantised_gathers = false;      // qwZ: in 8 bits, but for those from the second copy
@@ -141,7 +141,7 @@ struct UnitSizes {
 [[nodiscard]] KeptStates kept_states(const Scenario& scenario, const FlatSizes& flat);
 /// Bytes beside the states while the optimizer updates one buffer of the unit: LAMB's directions and norms,
 /// Adafactor's with its sums, the directions that Muon orthogonalises with what its products need, or what
-/// GaLore and APOLLO make of a matrix; parameters that the host has and the device updates.
+/// GaLore, APOLLO, Shampoo and SOAP make of a matrix; parameters that the host has and the device updates.
 [[nodiscard]] double update_buffer_bytes(const Scenario& scenario, const UnitSizes& unit);
 
 /// Appends the padding of the shards of the flat buffers made of `tensors`, `count` times.

@@ -136,7 +136,8 @@ struct StageElements {
   double largest_reduced = 0;  // of one sharded layer: what its unit reduces
   double embedding = 0;
   double head = 0;
-  double projected_bytes = 0;    // GaLore, APOLLO: beside the states while a matrix is updated, at most
+  double matrix_update_bytes = 0;  // optimizers by matrix: beside the states while one is updated, at most
+  double listed_update_bytes = 0;  // Shampoo: … of all matrices
   double distinct_matrices = 0;  // one of every weight shape in the stage's layers (of experts: one expert's)
   double head_matrix = 0;
   double tied_head = 0;      // … where the embedding's table is it, and does not stay whole

@@ -8,6 +8,7 @@
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/parameters/trained_elements.h"
 #include "costmodel/spec/optimizer_traits.h"
+#include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel {
 
@@ -32,7 +33,8 @@ class KeptStates {
 };
 
 /// All that an optimizer of `traits` keeps per parameter: not Adafactor's moments of rows and columns
-/// (FactoredSums), nor what is kept of subspaces (SubspaceStates).  [docs/formulas.md#M1]
+/// (FactoredSums), nor what is kept of subspaces (SubspaceStates) or of sides (PreconditionerStates).
+/// [docs/formulas.md#M1]
 [[nodiscard]] constexpr KeptStates kept_states(const StateTypes& types, const OptimizerTraits& traits) {
   constexpr std::array kMoments{OptimizerTensor::FirstMoment, OptimizerTensor::SecondMoment};
   constexpr std::array kScales{OptimizerTensor::FirstScale, OptimizerTensor::SecondScale};
@@ -78,6 +80,63 @@ struct SubspaceStates {
   }
   out.moments = matrices.count * traits.moments * moment;
   if (traits.scales_gradients()) out.lengths = matrices.count;
+  return out;
+}
+
+/// What Shampoo and SOAP keep of the second moments of rows and columns, beside moments per parameter: those
+/// of every side, and as many numbers of its basis or root, in fp32.
+struct PreconditionerStates {
+  double elements = 0;                         // of all matrices
+  double squares = 0, cubes = 0, fourths = 0;  // Σ of powers of the sides that have any
+  double products = 0;  // Σ rows·cols·side: half the FLOPs of a product along every side
+  double largest_rows = 0, largest_cols = 0;  // of a block
+  double largest_side = 0;                    // that has any
+};
+/// One of the two sides of matrices, and how often it stands in them.
+[[nodiscard]] inline PreconditionerStates preconditioner_side(const Recipe& recipe, double side, double other,
+                                                              double times) {
+  const bool roots = traits_of(recipe.optimizer).precondition == Precondition::InverseRoot;
+  // Symmetric ones as triangles (shampoo_types.py use_symmetric_packing).
+  const double kept = roots ? side * (side + 1) : 2 * side * side;
+  return {.elements = times * kept,
+          .squares = times * side * side,
+          .cubes = times * side * side * side,
+          .fourths = times * side * side * side * side,
+          .products = times * side * side * other,
+          .largest_side = side};
+}
+/// SOAP leaves sides that are too long without a basis (nikhilvyas/SOAP@a1e5535 soap.py init_preconditioner);
+/// Shampoo cuts the matrix into blocks (facebookresearch/optimizers@f606606
+/// distributed_shampoo/utils/shampoo_utils.py multi_dim_split).  [docs/formulas.md#M1]
+[[nodiscard]] inline PreconditionerStates preconditioner_states(const Recipe& recipe,
+                                                                const LocalMatrices& matrices) {
+  const auto most = static_cast<double>(max_precondition_dim(recipe));
+  const bool blocks = traits_of(recipe.optimizer).precondition == Precondition::InverseRoot;
+  PreconditionerStates out{.largest_rows = matrices.rows, .largest_cols = matrices.cols};
+  const auto add = [&](double side, double other, double times) {
+    if (side <= 0 || times <= 0) return;
+    const PreconditionerStates one = preconditioner_side(recipe, side, other, times);
+    for (double PreconditionerStates::*sum :
+         {&PreconditionerStates::elements, &PreconditionerStates::squares, &PreconditionerStates::cubes,
+          &PreconditionerStates::fourths, &PreconditionerStates::products})
+      out.*sum += one.*sum;
+    out.largest_side = std::max(out.largest_side, one.largest_side);
+  };
+  if (!blocks) {
+    if (matrices.rows <= most) add(matrices.rows, matrices.cols, matrices.count);
+    if (matrices.cols <= most && !mutant("columns-have-no-second-moments"))
+      add(matrices.cols, matrices.rows, matrices.count);
+    return out;
+  }
+  out.largest_rows = std::min(matrices.rows, most), out.largest_cols = std::min(matrices.cols, most);
+  const auto cut = [&](double side, double other) {
+    const double whole = std::floor(side / most), beside = std::ceil(other / most);
+    // Every block has one: all that lie beside each other have the other side between them.
+    add(most, other / beside, matrices.count * whole * beside);
+    add(side - whole * most, other / beside, matrices.count * beside);
+  };
+  cut(matrices.rows, matrices.cols);
+  cut(matrices.cols, matrices.rows);
   return out;
 }
 

@@ -53,16 +53,46 @@ double bytes_of_projecting(const Scenario& sc, const LocalMatrices& m) {
       moment * (gradient + 2 * bytes_per_element(types.moment)) + 2 * elements * gradient + saved;
   return traits.subspace == Subspace::Singular ? std::max(svd, step) : step;
 }
-double largest_projection_bytes(const Scenario& sc, const std::vector<ParameterTensor>& tensors) {
-  if (!traits_of(sc.recipe.optimizer).projects()) return 0;
-  double most = 0;
+
+/// Bytes beside the states while one matrix is preconditioned, in fp32. SOAP takes one after the other: the
+/// gradient in the bases, the root of the second moment, their quotient and the step, with a product of the
+/// longest side; or, as a basis is made, the product with the statistics, the sorted old one, the power
+/// iteration, its decomposition and the new one (nikhilvyas/SOAP@a1e5535 soap.py step,
+/// get_orthogonal_matrix_QR). Shampoo unpacks what it keeps of a block's sides, and decomposes one
+/// (facebookresearch/optimizers@f606606 shampoo_preconditioner_list.py).
+double bytes_of_preconditioning(const Scenario& sc, const LocalMatrices& m) {
+  constexpr double kFp32 = bytes_per_element(DType::Fp32);
+  const PreconditionerStates states = preconditioner_states(sc.recipe, m);
+  const double square = states.largest_side * states.largest_side;
+  if (traits_of(sc.recipe.optimizer).precondition == Precondition::InverseRoot) return 4 * square * kFp32;
+  return std::max(4 * m.rows * m.cols + square, 5 * square) * kFp32;
+}
+/// … of all matrices: Shampoo's step is made in lists of them (distributed_shampoo.py
+/// _compute_search_directions): momentum with its bias corrected, directions, and Adam's that they are
+/// grafted to.
+double bytes_of_lists(const Scenario& sc, double elements) {
+  constexpr double kLists = 3;
+  const bool lists = traits_of(sc.recipe.optimizer).precondition == Precondition::InverseRoot;
+  return lists ? kLists * elements * bytes_per_element(DType::Fp32) : 0;
+}
+
+struct UpdateBytes {
+  double largest = 0, listed = 0;
+};
+UpdateBytes bytes_of_updates(const Scenario& sc, const std::vector<ParameterTensor>& tensors) {
+  const OptimizerTraits& traits = traits_of(sc.recipe.optimizer);
+  UpdateBytes out;
+  if (!traits.projects() && !traits.preconditions()) return out;
   for (const ParameterTensor& tensor : tensors) {
     if (!is_updated_by_matrix(sc, tensor, true)) continue;
     const auto elements =
         static_cast<double>(elements_on_rank(tensor, sc.model, sc.layout, sc.framework.vocab_multiple));
-    most = std::max(most, bytes_of_projecting(sc, local_matrices(sc.layout, tensor, elements)));
+    const LocalMatrices matrices = local_matrices(sc.layout, tensor, elements);
+    out.largest = std::max(out.largest, traits.projects() ? bytes_of_projecting(sc, matrices)
+                                                          : bytes_of_preconditioning(sc, matrices));
+    out.listed += bytes_of_lists(sc, elements);
   }
-  return most;
+  return out;
 }
 
 /// Elements of one layer on one rank that have gradients, that its unit reduces when sharded, and those of
@@ -119,7 +149,9 @@ ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLay
     const auto tensors = layer_parameters(sc.model, layer_class_at(sc.model, static_cast<int>(c)));
     classes_[c].elements = elements_before_sharding(sc, tensors);
     classes_[c].distinct_matrices = distinct_matrices(sc, tensors);
-    classes_[c].projected_bytes = largest_projection_bytes(sc, tensors);
+    const UpdateBytes updates = bytes_of_updates(sc, tensors);
+    classes_[c].matrix_update_bytes = updates.largest;
+    classes_[c].listed_update_bytes = updates.listed;
     const LayerElements of_layer = layer_elements(sc, tensors);
     classes_[c].trained = of_layer.trained;
     classes_[c].reduced = of_layer.reduced;
@@ -181,7 +213,8 @@ StageElements ParameterMemory::elements_of(const StagePlan& stage) const {
     elements.largest_module = std::max(elements.largest_module, classes_[c].largest_module);
     elements.persistent += stage.layers[c] * classes_[c].persistent;
     elements.distinct_matrices = std::max(elements.distinct_matrices, classes_[c].distinct_matrices);
-    elements.projected_bytes = std::max(elements.projected_bytes, classes_[c].projected_bytes);
+    elements.matrix_update_bytes = std::max(elements.matrix_update_bytes, classes_[c].matrix_update_bytes);
+    elements.listed_update_bytes += stage.layers[c] * classes_[c].listed_update_bytes;
   }
   elements.embedding = stage.embedding * embedding_elements_;
   elements.head = stage.head * head_elements_;

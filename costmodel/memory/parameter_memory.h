@@ -49,7 +49,7 @@ class ParameterMemory {
     double reduced = 0;                         // … that its unit reduces when it is sharded
     double gathered = 0;                        // … once gathered, in elements of the gather's type
     double largest_module = 0, persistent = 0;  // StageElements
-    double projected_bytes = 0, distinct_matrices = 0;
+    double matrix_update_bytes = 0, listed_update_bytes = 0, distinct_matrices = 0;
     Part states;      // one layer
     Bytes offloaded;  // … of its states, that the host has
   };

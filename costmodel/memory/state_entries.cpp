@@ -186,6 +186,13 @@ class StateAppender {
     if (traits.factored)
       add(tensor, TensorKind::OptimizerState, DType::Fp32, factors(tensor, elements), kAlways, offloaded);
     if (traits.projects()) append_subspaces(tensor, elements);
+    if (traits.preconditions() && by_matrix) append_preconditioners(tensor, elements);
+  }
+
+  void append_preconditioners(const ParameterTensor& tensor, double elements) {
+    const LocalMatrices matrices = local_matrices(sc_.layout, tensor, elements);
+    add(tensor, TensorKind::OptimizerState, DType::Fp32, preconditioner_states(sc_.recipe, matrices).elements,
+        kAlways);
   }
 
   void append_subspaces(const ParameterTensor& tensor, double elements) {

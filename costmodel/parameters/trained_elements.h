@@ -46,11 +46,11 @@ class TrainedElements {
   return quantises_base(scenario.recipe) && tensor.matrix && in_layer &&
          !is_expert_parameter(scenario, tensor.name);
 }
-/// True for what Muon orthogonalises, and GaLore and APOLLO project: the matrices of layers that are trained
-/// in full. Embeddings, output layer, vectors and adapters are another optimizer's (arXiv:2502.16982 section
-/// 2.2; KellerJordan/Muon README; jiaweizzhao/GaLore@2cc66f8 torchrun_main.py, target_modules_list), and so
-/// are experts that are no linear layers (huggingface/transformers src/transformers/trainer_optimizer.py
-/// _setup_low_rank_optimizer).
+/// True for what Muon orthogonalises, GaLore and APOLLO project, Shampoo and SOAP precondition: the matrices
+/// of layers that are trained in full. Embeddings, output layer, vectors and adapters are another optimizer's
+/// (arXiv:2502.16982 section 2.2; KellerJordan/Muon README; jiaweizzhao/GaLore@2cc66f8 torchrun_main.py,
+/// target_modules_list), and so are experts that are no linear layers (huggingface/transformers
+/// src/transformers/trainer_optimizer.py _setup_low_rank_optimizer).
 [[nodiscard]] constexpr bool is_updated_by_matrix(const Scenario& scenario, const ParameterTensor& tensor,
                                                   bool in_layer) {
   const OptimizerTraits& traits = traits_of(scenario.recipe.optimizer);

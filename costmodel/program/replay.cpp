@@ -268,7 +268,7 @@ StepReplay::Unit StepReplay::unit_of(const UnitSizes& sizes) const {
       unit.host.optimizer += bytes(state.dtype, on_host / state.parameters);
     }
     unit.states.optimizer += bytes(DType::Fp32, f.factors.count());
-    unit.states.optimizer += Bytes{f.subspace_bytes};
+    unit.states.optimizer += Bytes{f.matrix_state_bytes};
   }
   unit.update = update_buffer_bytes(sc_, sizes);
   return unit;

@@ -170,6 +170,8 @@ struct FrameworkAbilities {
   bool dora = false;
   /// Optimizers that project gradients (GaLore, APOLLO).
   bool low_rank = false;
+  /// Optimizers that precondition gradients of whole matrices (Shampoo, SOAP).
+  bool preconditioned = false;
   /// Adapters can stand beside matrices in 8 bits (FineTune::Lora8bit).
   bool integer_base = false;
   /// Adafactor takes a step on a rank's shard.

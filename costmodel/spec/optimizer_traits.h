@@ -17,6 +17,13 @@ enum class Subspace : std::uint8_t {
 /// What of a gradient gets a factor of its own, which moments in a subspace say.
 enum class GradientScale : std::uint8_t { None, Channel, Matrix };
 
+/// What an optimizer makes of the second moments of a matrix's rows and columns.
+enum class Precondition : std::uint8_t {
+  None,
+  Eigenbasis,   // bases in which it keeps moments of the gradient
+  InverseRoot,  // factors of the gradient, for every block of the matrix
+};
+
 /// What an optimizer keeps per parameter and moves to update it: the one table of optimizers.
 struct OptimizerTraits {
   int moments = 0;               // tensors with one element per parameter
@@ -33,12 +40,17 @@ struct OptimizerTraits {
   /// projected back.
   GradientScale scale = GradientScale::None;
   double step_scale = 1;  // what such steps, of APOLLO their squares, are multiplied by
+  /// Matrices of layers have second moments of their rows and columns; everything else is `beside`'s.
+  Precondition precondition = Precondition::None;
+  std::int64_t frequency = 0;  // steps until bases or roots are made anew
+  std::int64_t most_dim = 0;   // longest side that has a basis, or of a block
   Optimizer beside = Optimizer::AdamW;
 
   [[nodiscard]] constexpr bool scales_gradients() const { return scale != GradientScale::None; }
   [[nodiscard]] constexpr bool projects() const { return subspace != Subspace::None; }
+  [[nodiscard]] constexpr bool preconditions() const { return precondition != Precondition::None; }
   /// Matrices of layers lie apart from what `beside` updates.
-  [[nodiscard]] constexpr bool by_matrix() const { return orthogonalises || projects(); }
+  [[nodiscard]] constexpr bool by_matrix() const { return orthogonalises || projects() || preconditions(); }
 };
 
 /// Elements per scale of 8-bit states (arXiv:2110.02861 section 2.1 quantises in blocks of 2048; bitsandbytes
@@ -51,10 +63,16 @@ inline constexpr int kMomentBlock = 256;
 ///    is written, multiplied by the gradient and read for its norm, scaled twice and subtracted (32).
 ///  * LAMB (NVIDIA/apex csrc/multi_tensor_lamb.cu): the update is written, read for its norm beside the
 ///    parameter's, and read again to be applied (16).
+///  * SOAP (nikhilvyas/SOAP@a1e5535 soap.py SOAP.step, operator by operator, beside products and statistics):
+///    moments are scaled, added to, squared and rooted, the quotient is written, applied, and the parameter
+///    decayed: 24 passes of 4 bytes, of which AdamW's update has 7.
+///  * Shampoo (facebookresearch/optimizers@f606606 distributed_shampoo.py _compute_search_directions, with
+///    Adam's grafting): 31 passes.
+/// Frequencies and sides: soap.py's defaults; distributed_shampoo/README.md, "Example 2: Adam".
 /// Ranks, intervals and scales: huggingface/transformers@v5.24.0 src/transformers/trainer_optimizer.py
 /// _get_galore_optimizer, _get_apollo_optimizer; zhuhanqing/APOLLO@76b3472 README.md (rank 1 and scale 128 of
 /// APOLLO-Mini).
-inline constexpr std::array<OptimizerTraits, 11> kOptimizerTraits{{
+inline constexpr std::array<OptimizerTraits, 13> kOptimizerTraits{{
     {.moments = 2},                     // AdamW, arXiv:1711.05101
     {.moments = 2, .quantised = true},  // AdamW8bit, arXiv:2110.02861
     {.moments = 0,
@@ -88,6 +106,16 @@ inline constexpr std::array<OptimizerTraits, 11> kOptimizerTraits{{
      .interval = 200,
      .scale = GradientScale::Matrix,
      .step_scale = 128},  // APOLLO-Mini, ibid.
+    {.moments = 2,
+     .further_bytes = 68,
+     .precondition = Precondition::Eigenbasis,
+     .frequency = 10,
+     .most_dim = 10000},  // SOAP, arXiv:2409.11321
+    {.moments = 2,
+     .further_bytes = 96,
+     .precondition = Precondition::InverseRoot,
+     .frequency = 100,
+     .most_dim = 8192},  // Shampoo, arXiv:1802.09568; arXiv:2309.06497
 }};
 
 [[nodiscard]] constexpr const OptimizerTraits& traits_of(Optimizer optimizer) {
@@ -107,6 +135,29 @@ inline constexpr std::array<OptimizerTraits, 11> kOptimizerTraits{{
 /// Steps from one choice of a subspace to the next.
 [[nodiscard]] constexpr std::int64_t projection_interval(const Recipe& recipe) {
   return recipe.projection_interval > 0 ? recipe.projection_interval : traits_of(recipe.optimizer).interval;
+}
+
+/// Shampoo, SOAP: steps from one choice of bases or roots to the next.
+[[nodiscard]] constexpr std::int64_t precondition_frequency(const Recipe& recipe) {
+  return recipe.precondition_frequency > 0 ? recipe.precondition_frequency
+                                           : traits_of(recipe.optimizer).frequency;
+}
+/// … the longest side of a matrix that SOAP finds a basis of, or of Shampoo's blocks.
+[[nodiscard]] constexpr std::int64_t max_precondition_dim(const Recipe& recipe) {
+  return recipe.max_precondition_dim > 0 ? recipe.max_precondition_dim : traits_of(recipe.optimizer).most_dim;
+}
+/// Products that rotate a matrix along one side in a step of SOAP: the gradient into the bases, the step out
+/// of them, and the first moment out and in (soap.py SOAP.step, update_preconditioner).
+inline constexpr int kSoapRotations = 4;
+/// FLOPs per cube of a side. Eigenvalues and eigenvectors by the symmetric QR algorithm: 9 (Golub, Van Loan,
+/// "Matrix Computations", 4th edition, section 8.3.3). A QR decomposition whose orthogonal factor is made:
+/// 4/3 twice (section 5.2.2).
+inline constexpr double kEigenFlops = 9, kQrFlops = 8.0 / 3;
+/// Products of two square matrices of a side whenever its basis or root is made: of SOAP the estimates of the
+/// eigenvalues and the power iteration (soap.py get_orthogonal_matrix_QR), of Shampoo the root of its
+/// eigenvectors.
+[[nodiscard]] constexpr int products_per_decomposition(Precondition precondition) {
+  return precondition == Precondition::Eigenbasis ? 3 : 1;
 }
 
 /// FLOPs of the singular value decomposition of a rows × cols matrix with both sets of vectors, by way of its

@@ -20,6 +20,8 @@ enum class Optimizer : std::uint8_t {
   Galore8bit,  // … with moments in 8 bits
   Apollo,      // gradients, each channel scaled as AdamW in a random subspace would
   ApolloMini,  // … each matrix
+  Soap,        // AdamW in the eigenbases of second moments of every matrix's rows and columns
+  Shampoo,     // gradients times inverse roots of those moments, as long as AdamW's steps
 };
 
 enum class RecomputeMode : std::uint8_t {
@@ -171,6 +173,9 @@ struct Recipe {
   /// GaLore, APOLLO: dimensions of a matrix's subspace, and steps until it is chosen anew; 0: the optimizer's
   /// usual ones (projection_rank, projection_interval).
   std::int64_t projection_rank = 0, projection_interval = 0;
+  /// Shampoo, SOAP: steps until bases or roots are made anew, and the longest side that has any; 0: the
+  /// optimizer's usual ones (precondition_frequency, max_precondition_dim).
+  std::int64_t precondition_frequency = 0, max_precondition_dim = 0;
   bool optimizer_in_backward = false;  // step fused into backward, gradients freed at once
   Recompute recompute;
   AttentionKernel attention = AttentionKernel::Flash;

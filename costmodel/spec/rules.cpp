@@ -626,7 +626,10 @@ bool matrices_stay_on_the_gpu(const Scenario& sc, Reason* why) {
   return fails(why, [&] {
     return Reason{traits.orthogonalises
                       ? "Muon orthogonalises whole matrices on the GPU: its update is not offloaded"
-                      : "gradients of whole matrices are projected on the GPU: the update is not offloaded",
+                  : traits.projects()
+                      ? "gradients of whole matrices are projected on the GPU: the update is not offloaded"
+                      : "gradients of whole matrices are preconditioned on the GPU: the update is not "
+                        "offloaded",
                   "offload parameters or activations, or use AdamW"};
   });
 }
@@ -659,28 +662,83 @@ bool subspaces_have_matrices(const Scenario& sc, Reason* why) {
   });
 }
 
-/// Singular vectors, and norms of channels, of a part are not those of the matrix: "GaLore and APOLLO are
-/// incompatible with DeepSpeed yet", "Distributed training does not support layer-wise GaLore"
-/// (hiyouga/LLaMA-Factory@ff6d4d1 src/llamafactory/hparams/parser.py; huggingface/transformers@v5.24.0
-/// src/transformers/trainer_optimizer.py _setup_low_rank_optimizer).
-bool subspaces_are_of_whole_matrices(const Scenario& sc, Reason* why) {
-  if (!traits_of(sc.recipe.optimizer).projects()) return true;
+/// No rank has a part of a matrix whose gradient is taken as a whole; updates in the backward pass are a
+/// rank's own where frameworks have no hook between reduction and update.
+bool gradients_are_whole(const Scenario& sc, const char* taken, const char* optimizers, Reason* why) {
   const Layout& l = sc.layout;
   const bool cut = l.sharding.stage >= 1 && l.shard_ranks() > 1;
   if (cut || l.tp > 1 || l.expert_tensor() > 1) {
     return fails(why, [&] {
-      return Reason{
-          fmt::format("gradients of whole matrices are projected, of which {} ranks have a part each",
-                      cut ? l.shard_ranks() : std::max(l.tp, l.expert_tensor())),
-          "use ddp with tp=1, or another optimizer"};
+      return Reason{fmt::format("gradients of whole matrices are {}, of which {} ranks have a part each",
+                                taken, cut ? l.shard_ranks() : std::max(l.tp, l.expert_tensor())),
+                    "use ddp with tp=1, or another optimizer"};
     });
   }
   if (!sc.recipe.optimizer_in_backward || l.dp * l.cp == 1 || sc.framework.abilities.layerwise_replicas)
     return true;
   return fails(why, [&] {
     return Reason{
-        fmt::format("layer-wise GaLore and APOLLO run on one GPU, not between {} replicas", l.dp * l.cp),
+        fmt::format("layer-wise {} run on one GPU, not between {} replicas", optimizers, l.dp * l.cp),
         "use optimizer_in_backward false, or dp=1"};
+  });
+}
+
+/// Singular vectors, and norms of channels, of a part are not those of the matrix: "GaLore and APOLLO are
+/// incompatible with DeepSpeed yet", "Distributed training does not support layer-wise GaLore"
+/// (hiyouga/LLaMA-Factory@ff6d4d1 src/llamafactory/hparams/parser.py; huggingface/transformers@v5.24.0
+/// src/transformers/trainer_optimizer.py _setup_low_rank_optimizer).
+bool subspaces_are_of_whole_matrices(const Scenario& sc, Reason* why) {
+  if (!traits_of(sc.recipe.optimizer).projects()) return true;
+  return gradients_are_whole(sc, "projected", "GaLore and APOLLO", why);
+}
+
+/// Second moments of a part's rows and columns are not the matrix's (nikhilvyas/SOAP@a1e5535 README.md:
+/// "distributed training" is to come; Distributed Shampoo's own ways to deal blocks out to ranks are not
+/// planned).
+bool preconditioners_are_of_whole_matrices(const Scenario& sc, Reason* why) {
+  if (!traits_of(sc.recipe.optimizer).preconditions()) return true;
+  return gradients_are_whole(sc, "preconditioned", "Shampoo and SOAP", why);
+}
+
+/// 16-bit products cannot be added to the fp32 statistics that SOAP makes (soap.py init_preconditioner,
+/// update_preconditioner: lerp_ wants one type).
+bool adds_to_fp32_statistics(const Scenario& sc) {
+  const Recipe& r = sc.recipe;
+  if (traits_of(r.optimizer).precondition != Precondition::Eigenbasis || sc.framework.master_parameters)
+    return true;
+  return r.parameter_dtype.value_or(DType::Fp32) == DType::Fp32;
+}
+
+/// What Shampoo and SOAP need of a recipe and a framework.
+bool preconditioners_have_matrices(const Scenario& sc, Reason* why) {
+  const Recipe& r = sc.recipe;
+  const bool preconditions = traits_of(r.optimizer).preconditions();
+  if (!preconditions && r.precondition_frequency == 0 && r.max_precondition_dim == 0) return true;
+  if (!preconditions) {
+    return fails(why, [] {
+      return Reason{
+          "the optimizer preconditions no gradients: there are no bases or roots whose frequency or longest "
+          "side could be said",
+          "use shampoo or soap, or leave precondition-frequency and max-precondition-dim out"};
+    });
+  }
+  if (!sc.framework.abilities.preconditioned) {
+    return fails(why, [&] {
+      return Reason{fmt::format("{} has no optimizer that preconditions gradients by rows and columns",
+                                sc.framework.name),
+                    "use framework ddp, hexaplan or other, or another optimizer"};
+    });
+  }
+  if (trains_adapters(r)) {
+    return fails(why, [] {
+      return Reason{"gradients of whole matrices are preconditioned, and adapters train none",
+                    "use fine-tune full, or another optimizer"};
+    });
+  }
+  if (adds_to_fp32_statistics(sc)) return true;
+  return fails(why, [] {
+    return Reason{"SOAP's statistics are fp32, to which it cannot add products of 16-bit gradients",
+                  "use params-dtype fp32, or shampoo"};
   });
 }
 
@@ -801,6 +859,7 @@ constexpr std::array kRules{
     Rule{"moments-have-a-type", RuleScope::Grid, nullptr, moments_have_a_type},
     Rule{"adapters-find-layers", RuleScope::Grid, nullptr, adapters_find_layers},
     Rule{"subspaces-have-matrices", RuleScope::Grid, nullptr, subspaces_have_matrices},
+    Rule{"preconditioners-have-matrices", RuleScope::Grid, nullptr, preconditioners_have_matrices},
     Rule{"base-can-be-integers", RuleScope::Grid, nullptr, base_can_be_integers},
     Rule{"magnitudes-are-learned", RuleScope::Grid, nullptr, magnitudes_are_learned},
     Rule{"zero-sizes-can-be-said", RuleScope::Grid, nullptr, sizes_can_be_said},
@@ -831,6 +890,8 @@ constexpr std::array kRules{
     Rule{"shards-can-be-factored", RuleScope::Shards, nullptr, shards_can_be_factored},
     Rule{"matrices-stay-on-the-gpu", RuleScope::Shards, nullptr, matrices_stay_on_the_gpu},
     Rule{"subspaces-are-of-whole-matrices", RuleScope::Shards, nullptr, subspaces_are_of_whole_matrices},
+    Rule{"preconditioners-are-of-whole-matrices", RuleScope::Shards, nullptr,
+         preconditioners_are_of_whole_matrices},
     Rule{"secondary-partition-divides", RuleScope::Shards, nullptr, secondary_partition_divides},
     Rule{"secondary-partition-has-a-place", RuleScope::Shards, nullptr, secondary_partition_has_a_place},
     Rule{"offload-needs-zero3", RuleScope::Shards, nullptr, offloaded_parameters_are_sharded},

@@ -146,6 +146,47 @@ void append_projections(const Scenario& sc, const MultipliedMatrices& m, std::ve
   append_subspace_choice(sc, types, m, out);
 }
 
+// --- second moments of rows and columns: Shampoo, SOAP ---
+
+/// Shares of the rate of products in fp32 at which decompositions of a side run. Estimates: "less than 3%" of
+/// an H100 for eigenvectors (arXiv:2410.02170, abstract); a QR decomposition of 4,096 × 4,096 without its
+/// orthogonal factor in 24 ms on an NVIDIA GPU that is not named (flagos-ai/FlagGems#5586: 3.8 TFLOP/s, 19 %
+/// of an A100, 6 % of an H100).
+constexpr double kEigenShare = 0.03, kQrShare = 0.1;
+
+/// Products in fp32, whatever PyTorch would round gradients to: matrix units for TF32 are off unless asked
+/// for (torch.backends.cuda.matmul.allow_tf32).
+void append_preconditioning(const Scenario& sc, const MultipliedMatrices& m, std::vector<Operation>& out) {
+  const bool bases = traits_of(sc.recipe.optimizer).precondition == Precondition::Eigenbasis;
+  const auto side = std::max<std::int64_t>(1, std::llround(m.side_fourths / m.side_cubes));
+  const GemmShape square{.m = side, .n = side, .k = side};
+  const auto products = [&](std::string_view name, double flops, double issued) {
+    out.push_back({.name = name,
+                   .kind = OpKind::Gemm,
+                   .pass = Pass::Step,
+                   .precision = Precision::Fp32,
+                   .gemm = square,
+                   .flops = Flops{issued},
+                   .count = flops / square.flops().value(),
+                   .formula = "T17"});
+  };
+  products("optimizer.second_moments", m.flops, m.flops);
+  const double applied = m.flops * (bases ? kSoapRotations : 1);
+  products(bases ? "optimizer.rotate" : "optimizer.precondition", applied, applied);
+  // The product is written, the statistics are read and written.
+  out.push_back({.name = "optimizer.second_moments_update",
+                 .kind = OpKind::MemoryBound,
+                 .pass = Pass::Step,
+                 .bytes = Bytes{4 * m.side_squares * bytes_per_element(DType::Fp32)},
+                 .update = true,
+                 .formula = "T17"});
+  const auto frequency = static_cast<double>(precondition_frequency(sc.recipe));
+  const double decomposition = bases ? kQrFlops / kQrShare : kEigenFlops / kEigenShare;
+  const double multiplied = 2.0 * products_per_decomposition(traits_of(sc.recipe.optimizer).precondition);
+  products(bases ? "optimizer.qr" : "optimizer.eigenvectors",
+           m.side_cubes * (decomposition + multiplied) / frequency, 0);
+}
+
 /// Of AdamW whose moments have the framework's type.
 double usual_passes_bytes(const Scenario& sc, const StateTypes& types) {
   const bool narrow = !types.master && bits_per_element(types.parameter) == 16 &&
@@ -214,6 +255,7 @@ void append_update(const Scenario& sc, const StageParameters& parameters, std::v
   const MultipliedMatrices matrices = parameters.matrices * on_device;
   if (matrices.flops <= 0) return;
   if (traits_of(sc.recipe.optimizer).projects()) return append_projections(sc, matrices, out);
+  if (traits_of(sc.recipe.optimizer).preconditions()) return append_preconditioning(sc, matrices, out);
   append_newton_schulz(sc, matrices, out);
 }
 

@@ -16,7 +16,8 @@ namespace hexaplan::costmodel {
 
 /// The GPU's update of the local shard, as far as it is not offloaded, with the gradient norm: memory-bound
 /// kernels, for Muon the matrix products of its Newton-Schulz iterations and the gathering of sharded
-/// matrices that they need whole, for GaLore and APOLLO the projections and the choice of their subspaces.
+/// matrices that they need whole, for GaLore and APOLLO the projections and the choice of their subspaces,
+/// for Shampoo and SOAP the second moments of rows and columns, and what is made of them.
 /// [docs/formulas.md#T7]
 void append_update(const Scenario& scenario, const StageParameters& parameters, std::vector<Operation>& out);
 

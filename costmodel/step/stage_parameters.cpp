@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/memory/optimizer_states.h"
 #include "costmodel/parameters/trained_elements.h"
 #include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/spec/shard_sizes.h"
@@ -28,6 +29,15 @@ double filled_buckets(const std::vector<double>& elements, double bucket) {
 /// `tensor` as this rank holds it.
 MultipliedMatrices matrices_of(const Scenario& sc, const ParameterTensor& tensor, double elements) {
   const LocalMatrices m = local_matrices(sc.layout, tensor, elements);
+  if (traits_of(sc.recipe.optimizer).preconditions()) {
+    const PreconditionerStates sides = preconditioner_states(sc.recipe, m);
+    return {.elements = elements,
+            .count = m.count,
+            .flops = 2 * sides.products,
+            .side_squares = sides.squares,
+            .side_cubes = sides.cubes,
+            .side_fourths = sides.fourths};
+  }
   const bool projects = traits_of(sc.recipe.optimizer).projects();
   const double rank = projects ? projection_rank(sc.recipe, m.rows, m.cols) : 0;
   const double flops =
@@ -102,7 +112,8 @@ constexpr double MultipliedMatrices::*kMatrixSums[] = {
     &MultipliedMatrices::flops,           &MultipliedMatrices::shorter_by_flops,
     &MultipliedMatrices::longer_by_flops, &MultipliedMatrices::rank_by_flops,
     &MultipliedMatrices::projection,      &MultipliedMatrices::moment,
-    &MultipliedMatrices::svd_flops};
+    &MultipliedMatrices::svd_flops,       &MultipliedMatrices::side_squares,
+    &MultipliedMatrices::side_cubes,      &MultipliedMatrices::side_fourths};
 static_assert(sizeof(MultipliedMatrices) == std::size(kMatrixSums) * sizeof(double), "all are sums");
 
 }  // namespace

@@ -19,8 +19,8 @@ struct DenseAndExpert {
 /// What each rank has of it where ZeRO cuts it over the shard group, experts' parts over theirs.
 [[nodiscard]] double of_shard(const Layout& layout, const DenseAndExpert& quantity);
 
-/// What Muon's Newton-Schulz iterations, and the projections of GaLore and APOLLO, multiply: the matrices of
-/// the layers, each as this rank holds it.
+/// What Muon's Newton-Schulz iterations, the projections of GaLore and APOLLO, and Shampoo and SOAP multiply:
+/// the matrices of the layers, each as this rank holds it.
 struct MultipliedMatrices {
   double elements = 0, count = 0;
   double flops = 0;                                  // of all of them: orthogonalised, or projected once
@@ -28,6 +28,8 @@ struct MultipliedMatrices {
   double rank_by_flops = 0;                          // of subspaces
   double projection = 0, moment = 0;                 // elements of subspaces, and of gradients in them
   double svd_flops = 0;                              // of all of them, once
+  // Of sides that have second moments: Σ of their squares, cubes, fourth powers.
+  double side_squares = 0, side_cubes = 0, side_fourths = 0;
   /// A side, or a rank, of them by its sum weighted by FLOPs, on average.
   [[nodiscard]] std::int64_t mean(double MultipliedMatrices::*by_flops) const;
   MultipliedMatrices& operator+=(const MultipliedMatrices& other);

@@ -137,6 +137,7 @@ void read_abilities(const ValueReader& value, FrameworkAbilities& a) {
   read_module_sets(reader, "recompute_modules", a.recompute_modules);
   read_ability(reader, "dora", a.dora);
   read_ability(reader, "low_rank", a.low_rank);
+  read_ability(reader, "preconditioned", a.preconditioned);
   read_ability(reader, "integer_base", a.integer_base);
   read_ability(reader, "factored_shards", a.factored_shards);
   read_ability(reader, "zero_sizes", a.zero_sizes);
@@ -167,6 +168,7 @@ JsonValue to_json(const FrameworkAbilities& a) {
       {"recompute_modules", names_of_sets(a.recompute_modules)},
       {"dora", a.dora},
       {"low_rank", a.low_rank},
+      {"preconditioned", a.preconditioned},
       {"integer_base", a.integer_base},
       {"factored_shards", a.factored_shards},
       {"zero_sizes", a.zero_sizes},

@@ -31,6 +31,8 @@ inline constexpr Named<costmodel::Optimizer> kOptimizerNames[] = {
     {"galore-8bit", costmodel::Optimizer::Galore8bit},
     {"apollo", costmodel::Optimizer::Apollo},
     {"apollo-mini", costmodel::Optimizer::ApolloMini},
+    {"soap", costmodel::Optimizer::Soap},
+    {"shampoo", costmodel::Optimizer::Shampoo},
     {"adam", costmodel::Optimizer::AdamW},
 };
 inline constexpr Named<costmodel::AttentionKernel> kAttentionNames[] = {

@@ -326,6 +326,35 @@ constexpr RecipeRow kRecipeRows[] = {
       .tip = window_text("Field",
                          "GaLore, APOLLO: steps after which subspaces are chosen anew; 200 if not said. "
                          "Times are means over them.")}},
+    {"precondition_frequency",
+     "--precondition-frequency",
+     whole_number<batch, &Recipe::precondition_frequency>(),
+     {.value = "N",
+      .help =
+          "Shampoo, SOAP: steps after which roots or bases are made anew, and over which times are means. "
+          "Default: 100, of soap 10",
+      .examples = "1 10 50 100",
+      .editor = FieldEditor::Words,
+      .label = window_text("Field", "Precondition frequency"),
+      .unit = window_text("Field", "steps"),
+      .formula = "T17",
+      .tip = window_text("Field",
+                         "Shampoo, SOAP: steps after which roots or bases are made anew; 100, of soap 10, if "
+                         "not said. Times are means over them.")}},
+    {"max_precondition_dim",
+     "--max-precondition-dim",
+     whole_number<batch, &Recipe::max_precondition_dim>(),
+     {.value = "N",
+      .help =
+          "Shampoo: longest side of the blocks of a matrix; SOAP: longest side that has a basis. Default: "
+          "8192, of soap 10000",
+      .examples = "1024 2048 4096 8192 10000",
+      .editor = FieldEditor::Words,
+      .label = window_text("Field", "Longest preconditioned side"),
+      .formula = "M1",
+      .tip = window_text("Field",
+                         "Shampoo: longest side of the blocks of a matrix, 8192 if not said; SOAP: longest "
+                         "side that has a basis, 10000 if not said.")}},
     {"optimizer_in_backward",
      "--optimizer-in-backward",
      flag<&Recipe::optimizer_in_backward>(),

@@ -250,6 +250,15 @@ const CellColumn kCells[] = {
      [](const Scenario& s) {
        return s.recipe.projection_interval > 0 ? number_cell(s.recipe.projection_interval) : std::string{};
      }},
+    {"precondition_frequency",
+     [](const Scenario& s) {
+       return s.recipe.precondition_frequency > 0 ? number_cell(s.recipe.precondition_frequency)
+                                                  : std::string{};
+     }},
+    {"max_precondition_dim",
+     [](const Scenario& s) {
+       return s.recipe.max_precondition_dim > 0 ? number_cell(s.recipe.max_precondition_dim) : std::string{};
+     }},
     {"optimizer_in_backward", [](const Scenario& s) { return bool_cell(s.recipe.optimizer_in_backward); }},
     {"dropout", [](const Scenario& s) { return fmt::format("{}", s.recipe.dropout); }},
     {"offload", offload},

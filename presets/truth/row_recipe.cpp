@@ -37,6 +37,8 @@ constexpr Named<Optimizer> kOptimizers[] = {
     {"galore-8bit", Optimizer::Galore8bit},
     {"apollo", Optimizer::Apollo},
     {"apollo-mini", Optimizer::ApolloMini},
+    {"soap", Optimizer::Soap},
+    {"shampoo", Optimizer::Shampoo},
     {"unknown", Optimizer::AdamW},
     {"", Optimizer::AdamW},
 };
@@ -252,6 +254,8 @@ Recipe recipe_of(const TruthRow& row, int chunks) {
   recipe.optimizer = value_of_word(kOptimizers, row.optimizer_norm, "optimizer_norm");
   recipe.projection_rank = row.projection_rank.value_or(0);  // else the optimizer's usual ones
   recipe.projection_interval = row.projection_interval.value_or(0);
+  recipe.precondition_frequency = row.precondition_frequency.value_or(0);
+  recipe.max_precondition_dim = row.max_precondition_dim.value_or(0);
   recipe.optimizer_in_backward = row.optimizer_in_backward.value_or(false);
   recipe.recompute = recompute_of(row, chunks);
   recipe.attention = attention_of(row);

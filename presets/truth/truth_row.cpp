@@ -124,6 +124,8 @@ const Column kColumns[] = {
     {"optimizer_norm", &TruthRow::optimizer_norm, kOptional},
     {"projection_rank", &TruthRow::projection_rank, kOptional, kSomeOrNone},
     {"projection_interval", &TruthRow::projection_interval, kOptional, kSomeOrNone},
+    {"precondition_frequency", &TruthRow::precondition_frequency, kOptional, kSomeOrNone},
+    {"max_precondition_dim", &TruthRow::max_precondition_dim, kOptional, kSomeOrNone},
     {"optimizer_in_backward", &TruthRow::optimizer_in_backward, kOptional},
     {"dropout", &TruthRow::dropout, kOptional, kProbability},
     {"base_dtype", &TruthRow::base_dtype, kOptional},

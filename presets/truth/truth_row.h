@@ -53,7 +53,8 @@ struct TruthRow {
   // Numerics and memory saving.
   std::string framework_profile, precision_norm, params_dtype, grad_dtype, optimizer_norm, offload, ce_kind,
       attention;
-  std::optional<std::int64_t> projection_rank, projection_interval;
+  std::optional<std::int64_t> projection_rank, projection_interval, precondition_frequency,
+      max_precondition_dim;
   std::optional<bool> optimizer_in_backward;
   std::optional<double> dropout;
   std::string base_dtype;  // of frozen weights

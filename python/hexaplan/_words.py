@@ -16,9 +16,11 @@ class EstimateWords(TypedDict, total=False):
     params_dtype: Optional[Word]  # Type in which parameters are kept for compute: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     moments_dtype: Optional[Word]  # Type in which AdamW's moments are kept: fp32, bf16, fp16, fp8, nf4. Default: the framework's
-    optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb, galore, galore-8bit, apollo, apollo-mini. Default: adamw
+    optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb, galore, galore-8bit, apollo, apollo-mini, soap, shampoo. Default: adamw
     projection_rank: Optional[Word]  # GaLore, APOLLO: dimensions of the subspace in which gradients of a matrix are followed. Default: 128, of apollo-mini 1
     projection_interval: Optional[Word]  # GaLore, APOLLO: steps after which subspaces are chosen anew, and over which times are means. Default: 200
+    precondition_frequency: Optional[Word]  # Shampoo, SOAP: steps after which roots or bases are made anew, and over which times are means. Default: 100, of soap 10
+    max_precondition_dim: Optional[Word]  # Shampoo: longest side of the blocks of a matrix; SOAP: longest side that has a basis. Default: 8192, of soap 10000
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
     attention: Optional[Word]  # flash, flash-attention-2, fused-softmax, unfused (flash: by the framework's library). Default: flash
@@ -85,9 +87,11 @@ class SimulateWords(TypedDict, total=False):
     params_dtype: Optional[Word]  # Type in which parameters are kept for compute: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     moments_dtype: Optional[Word]  # Type in which AdamW's moments are kept: fp32, bf16, fp16, fp8, nf4. Default: the framework's
-    optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb, galore, galore-8bit, apollo, apollo-mini. Default: adamw
+    optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb, galore, galore-8bit, apollo, apollo-mini, soap, shampoo. Default: adamw
     projection_rank: Optional[Word]  # GaLore, APOLLO: dimensions of the subspace in which gradients of a matrix are followed. Default: 128, of apollo-mini 1
     projection_interval: Optional[Word]  # GaLore, APOLLO: steps after which subspaces are chosen anew, and over which times are means. Default: 200
+    precondition_frequency: Optional[Word]  # Shampoo, SOAP: steps after which roots or bases are made anew, and over which times are means. Default: 100, of soap 10
+    max_precondition_dim: Optional[Word]  # Shampoo: longest side of the blocks of a matrix; SOAP: longest side that has a basis. Default: 8192, of soap 10000
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
     attention: Optional[Word]  # flash, flash-attention-2, fused-softmax, unfused (flash: by the framework's library). Default: flash
@@ -152,9 +156,11 @@ class SearchWords(TypedDict, total=False):
     params_dtype: Optional[Word]  # Type in which parameters are kept for compute: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     moments_dtype: Optional[Word]  # Type in which AdamW's moments are kept: fp32, bf16, fp16, fp8, nf4. Default: the framework's
-    optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb, galore, galore-8bit, apollo, apollo-mini. Default: adamw
+    optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb, galore, galore-8bit, apollo, apollo-mini, soap, shampoo. Default: adamw
     projection_rank: Optional[Word]  # GaLore, APOLLO: dimensions of the subspace in which gradients of a matrix are followed. Default: 128, of apollo-mini 1
     projection_interval: Optional[Word]  # GaLore, APOLLO: steps after which subspaces are chosen anew, and over which times are means. Default: 200
+    precondition_frequency: Optional[Word]  # Shampoo, SOAP: steps after which roots or bases are made anew, and over which times are means. Default: 100, of soap 10
+    max_precondition_dim: Optional[Word]  # Shampoo: longest side of the blocks of a matrix; SOAP: longest side that has a basis. Default: 8192, of soap 10000
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     attention: Optional[Word]  # flash, flash-attention-2, fused-softmax, unfused (flash: by the framework's library). Default: flash
     cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
@@ -251,9 +257,11 @@ class CompareWords(TypedDict, total=False):
     params_dtype: Optional[Word]  # Type in which parameters are kept for compute: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     moments_dtype: Optional[Word]  # Type in which AdamW's moments are kept: fp32, bf16, fp16, fp8, nf4. Default: the framework's
-    optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb, galore, galore-8bit, apollo, apollo-mini. Default: adamw
+    optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb, galore, galore-8bit, apollo, apollo-mini, soap, shampoo. Default: adamw
     projection_rank: Optional[Word]  # GaLore, APOLLO: dimensions of the subspace in which gradients of a matrix are followed. Default: 128, of apollo-mini 1
     projection_interval: Optional[Word]  # GaLore, APOLLO: steps after which subspaces are chosen anew, and over which times are means. Default: 200
+    precondition_frequency: Optional[Word]  # Shampoo, SOAP: steps after which roots or bases are made anew, and over which times are means. Default: 100, of soap 10
+    max_precondition_dim: Optional[Word]  # Shampoo: longest side of the blocks of a matrix; SOAP: longest side that has a basis. Default: 8192, of soap 10000
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
     attention: Optional[Word]  # flash, flash-attention-2, fused-softmax, unfused (flash: by the framework's library). Default: flash
@@ -316,9 +324,11 @@ class ImportWords(TypedDict, total=False):
     params_dtype: Optional[Word]  # Type in which parameters are kept for compute: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     grad_dtype: Optional[Word]  # Type in which gradients are accumulated: fp32, bf16, fp16, fp8, nf4. Default: the framework's
     moments_dtype: Optional[Word]  # Type in which AdamW's moments are kept: fp32, bf16, fp16, fp8, nf4. Default: the framework's
-    optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb, galore, galore-8bit, apollo, apollo-mini. Default: adamw
+    optimizer: Optional[Word]  # adamw, adamw-8bit, adafactor, lion, sgd, muon, lamb, galore, galore-8bit, apollo, apollo-mini, soap, shampoo. Default: adamw
     projection_rank: Optional[Word]  # GaLore, APOLLO: dimensions of the subspace in which gradients of a matrix are followed. Default: 128, of apollo-mini 1
     projection_interval: Optional[Word]  # GaLore, APOLLO: steps after which subspaces are chosen anew, and over which times are means. Default: 200
+    precondition_frequency: Optional[Word]  # Shampoo, SOAP: steps after which roots or bases are made anew, and over which times are means. Default: 100, of soap 10
+    max_precondition_dim: Optional[Word]  # Shampoo: longest side of the blocks of a matrix; SOAP: longest side that has a basis. Default: 8192, of soap 10000
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
     attention: Optional[Word]  # flash, flash-attention-2, fused-softmax, unfused (flash: by the framework's library). Default: flash

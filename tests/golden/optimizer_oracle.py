@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Three steps of every optimizer that the executor runs, by the implementations that people train with.
+"""Steps of every optimizer that the executor runs, by the implementations that people train with: three, and
+five of those that precondition gradients.
 
     python3 tests/golden/optimizer_oracle.py [NAME...]
 
 writes tests/golden/executor/optimizers.json, which tests/validator/proofs/optimizers_test.cpp reads, or those
 of the named optimizers in it. Needs torch >= 2.9 (torch.optim.AdamW, SGD, Muon), timm (Lamb), lion-pytorch,
 transformers (Adafactor), bitsandbytes (the PyTorch form of its 8-bit blockwise update), galore-torch (which needs
-tensorly) and apollo-torch. All compute in float64: what their authors fix to a narrower type is widened here, so that
-differences are differences of the definition. Singular vectors get signs by the rule of the executor, which matters
+tensorly) and apollo-torch; soap.py of nikhilvyas/SOAP@a1e5535 and distributed_shampoo of
+facebookresearch/optimizers@f606606 (Python >= 3.12), on PYTHONPATH. All compute in float64: what their authors fix to a narrower type is widened here, so that
+differences are differences of the definition. Bases of what a matrix maps to zero, which decompositions leave
+open, are the executor's (eigenbases.h). Singular vectors get signs by the rule of the executor, which matters
 where moments outlive a subspace (decompositions leave signs open), and random numbers are the executor's.
 
 Values and gradients follow from formulas that the test repeats.
@@ -49,11 +52,11 @@ def parameters():
             for name, shape, at, count in slices()}
 
 
-def run(make):
-    """Values after three steps of the optimizers that `make` gives for the parameters."""
+def run(make, steps=STEPS):
+    """Values after some steps of the optimizers that `make` gives for the parameters."""
     params = parameters()
     optimizers = make(params)
-    for step in range(1, STEPS + 1):
+    for step in range(1, steps + 1):
         for name, shape, at, count in slices():
             params[name].grad = torch.tensor([gradient(step, at + k) for k in range(count)],
                                              dtype=torch.float64).reshape(shape)
@@ -105,7 +108,7 @@ def muon(params):
 
 class Wide(types.ModuleType):
     """torch, where float32 is float64."""
-    float32 = torch.float64
+    float32 = float = torch.float64
 
     def __getattr__(self, name):
         return getattr(torch, name)
@@ -281,6 +284,75 @@ def apollo(rank, scale, scale_type):
     return {"updated": values}
 
 
+# --- second moments of rows and columns: SOAP, Shampoo ---
+
+PRECONDITIONED_STEPS, FREQUENCY = 5, 2
+# Blocks of which two gradients tell all second moments: of what maps to zero roots magnify rounding.
+SOAP_DIM, SHAMPOO_DIM = 16, 8
+ROUNDING = 1e-12
+
+
+def completed_eigh(eigh):
+    """torch.linalg.eigh, where vectors of what the matrix maps to zero are the executor's."""
+    def decompose(matrix):
+        values, vectors = eigh(matrix)
+        basis = vectors.flip(1)
+        kept = int((values > ROUNDING * values[-1]).sum())
+        rest = torch.eye(len(matrix), dtype=matrix.dtype) - basis[:, :kept] @ basis[:, :kept].T
+        for column in range(kept, len(matrix)):
+            farthest = 0
+            for i in range(1, len(matrix)):
+                if rest[i, i] > rest[farthest, farthest] + ROUNDING:
+                    farthest = i
+            vector = rest[:, farthest] / rest[:, farthest].norm()
+            basis[:, column] = vector
+            rest = rest - torch.outer(vector, vector)
+        return values, basis.flip(1)
+    return decompose
+
+
+def with_adamw(params, optimizer):
+    """What preconditions nothing else is updated beside AdamW."""
+    vectors = [p for p in params.values() if p.ndim == 1]
+    return [optimizer, torch.optim.AdamW(vectors, lr=LR, betas=BETAS, eps=EPS, weight_decay=0.0)]
+
+
+def soap():
+    from soap import SOAP
+
+    def make(params):
+        matrices = [p for p in params.values() if p.ndim > 1]
+        return with_adamw(params, SOAP(matrices, lr=LR, betas=BETAS, eps=EPS, weight_decay=RATES["weight_decay"],
+                                       precondition_frequency=FREQUENCY, max_precond_dim=SOAP_DIM))
+    eigh, as_float = torch.linalg.eigh, torch.Tensor.float
+    torch.linalg.eigh, torch.Tensor.float = completed_eigh(eigh), lambda self: self.double()
+    torch.set_default_dtype(torch.float64)
+    values = run(make, PRECONDITIONED_STEPS)
+    torch.set_default_dtype(torch.float32)
+    torch.linalg.eigh, torch.Tensor.float = eigh, as_float
+    return {"updated": values}
+
+
+def shampoo():
+    from distributed_shampoo import (AdamPreconditionerConfig, DistributedShampoo,
+                                     RootInvShampooPreconditionerConfig)
+    from distributed_shampoo import distributed_shampoo as module
+    module.torch = Wide("torch")
+
+    def make(params):
+        matrices = [p for p in params.values() if p.ndim > 1]
+        return with_adamw(params, DistributedShampoo(
+            matrices, lr=LR, betas=BETAS, epsilon=1e-12, weight_decay=RATES["weight_decay"],
+            max_preconditioner_dim=SHAMPOO_DIM, precondition_frequency=FREQUENCY,
+            grafting_config=AdamPreconditionerConfig(beta2=RATES["beta2"], epsilon=EPS),
+            preconditioner_config=RootInvShampooPreconditionerConfig(factor_matrix_dtype=torch.float64,
+                                                                     inv_factor_matrix_dtype=torch.float64)))
+    torch.set_default_dtype(torch.float64)
+    values = run(make, PRECONDITIONED_STEPS)
+    torch.set_default_dtype(torch.float32)
+    return {"updated": values}
+
+
 def widened(make):
     """Where bfloat16, which Muon's iteration would round to, is float64."""
     narrow, torch.bfloat16 = torch.bfloat16, torch.float64
@@ -292,14 +364,16 @@ def widened(make):
 def main():
     makers = {"adamw-8bit": adamw_8bit, "muon": lambda: {"updated": widened(muon)}, "galore": galore,
               "galore-8bit": galore_8bit, "apollo": lambda: apollo(RANK, APOLLO_SCALE, "channel"),
-              "apollo-mini": lambda: apollo(1, MINI_SCALE, "tensor")}
+              "apollo-mini": lambda: apollo(1, MINI_SCALE, "tensor"), "soap": soap, "shampoo": shampoo}
     for name, make in [("adamw", adamw), ("sgd", sgd), ("lion", lion), ("lamb", lamb), ("adafactor", adafactor)]:
         makers[name] = lambda make=make: {"updated": run(make)}
     path = pathlib.Path(__file__).parent / "executor" / "optimizers.json"
     out = {"made_by": "tests/golden/optimizer_oracle.py", "steps": STEPS, "rates": RATES,
-           "projection": {"rank": RANK, "interval": INTERVAL}}
+           "projection": {"rank": RANK, "interval": INTERVAL},
+           "preconditioning": {"steps": PRECONDITIONED_STEPS, "frequency": FREQUENCY, "soap_dim": SOAP_DIM,
+                               "shampoo_dim": SHAMPOO_DIM}}
     if sys.argv[1:]:
-        out = {**out, **json.loads(path.read_text())}
+        out = {**json.loads(path.read_text()), **out}
     for name in sys.argv[1:] or makers:
         out[name] = makers[name]()
     path.write_text(json.dumps(out, separators=(",", ":")).replace('],"', '],\n"') + "\n")

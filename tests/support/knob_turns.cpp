@@ -57,6 +57,14 @@ void projected(costmodel::Recipe& r) {
   one_micro_batch(r);
   r.optimizer = costmodel::Optimizer::Galore;
 }
+void in_bases(costmodel::Recipe& r) {
+  one_micro_batch(r);
+  r.optimizer = costmodel::Optimizer::Soap;
+}
+void by_roots(costmodel::Recipe& r) {
+  one_micro_batch(r);
+  r.optimizer = costmodel::Optimizer::Shampoo;
+}
 void projected_at_random(costmodel::Recipe& r) {
   one_micro_batch(r);
   r.optimizer = costmodel::Optimizer::Apollo;
@@ -102,6 +110,9 @@ constexpr Stage kAdapters{"llama-3.1-8b", "8xH100", "fsdp2", "", lora};
 constexpr Stage kTrainer{"llama-3.1-8b", "8xH200", "hf-eager", "", one_micro_batch};
 constexpr Stage kProjected{"llama-3.1-8b", "8xH200", "hf-eager", "", projected};
 constexpr Stage kProjectedAtRandom{"llama-3.1-8b", "8xH200", "hf-eager", "", projected_at_random};
+constexpr Stage kReplicas{"llama-3.1-8b", "8xH200", "ddp", "", one_micro_batch};
+constexpr Stage kInBases{"llama-3.1-8b", "8xH200", "ddp", "", in_bases};
+constexpr Stage kByRoots{"llama-3.1-8b", "8xH200", "ddp", "", by_roots};
 constexpr Stage kQuantised{"llama-3.1-8b", "8xH100", "fsdp2", "", qlora};
 constexpr Stage kOffloaded{"llama-3.1-8b", "16x8xH100+ib400", "deepspeed", "zero3", offloaded};
 constexpr Stage kOffloadedActivations{"llama-3.1-8b", "16x8xH100+ib400", "deepspeed", "zero3",
@@ -123,11 +134,16 @@ std::vector<std::string> names_but(const Named<E> (&table)[N], std::string_view 
   return words;
 }
 
-/// Those that project gradients, or the others.
-std::vector<std::string> names_of_optimizers(bool project) {
+/// Those that project gradients, that precondition them, or the others.
+enum class Taken : std::uint8_t { ByElement, InSubspaces, Preconditioned };
+std::vector<std::string> names_of_optimizers(Taken taken) {
   std::vector<std::string> words;
   for (const auto& row : kOptimizerNames) {
-    if (costmodel::traits_of(row.value).projects() == project) words.emplace_back(row.name);
+    const costmodel::OptimizerTraits& traits = costmodel::traits_of(row.value);
+    const Taken by = traits.projects()        ? Taken::InSubspaces
+                     : traits.preconditions() ? Taken::Preconditioned
+                                              : Taken::ByElement;
+    if (by == taken) words.emplace_back(row.name);
   }
   return words;
 }
@@ -146,11 +162,16 @@ const RecipeTurn kRecipeTurns[] = {
     {"gradient_dtype", kHalf, {"fp16"}, "fp32"},
     {"gradient_dtype", kDense, {"fp32"}, "bf16"},
     {"moment_dtype", kDense, names(kStateDTypeNames), "fp32"},
-    {"optimizer", kDense, names_of_optimizers(false)},
-    {"optimizer", kTrainer, names_of_optimizers(true)},
+    {"optimizer", kDense, names_of_optimizers(Taken::ByElement)},
+    {"optimizer", kTrainer, names_of_optimizers(Taken::InSubspaces)},
+    {"optimizer", kReplicas, names_of_optimizers(Taken::Preconditioned)},
     {"projection_rank", kProjected, {"32", "512"}},
     {"projection_interval", kProjected, {"50"}},
     {"projection_interval", kProjectedAtRandom, {"50"}},
+    {"precondition_frequency", kInBases, {"50"}},
+    {"precondition_frequency", kByRoots, {"50"}},
+    {"max_precondition_dim", kInBases, {"1024"}},
+    {"max_precondition_dim", kByRoots, {"1024"}},
     {"optimizer_in_backward", kOneMicroBatch, {"true", "false"}},
     {"recompute", kDense, {"layers=2"}},
     {"recompute", kDense, names(kRecomputeNames)},

@@ -1239,6 +1239,22 @@
         <source>GaLore, APOLLO: steps after which subspaces are chosen anew; 200 if not said. Times are means over them.</source>
         <translation>GaLore, APOLLO: Schritte, nach denen die Unterräume neu gewählt werden; ohne Angabe 200. Zeiten sind Mittel darüber.</translation>
     </message>
+    <message>
+        <source>Precondition frequency</source>
+        <translation>Abstand der Vorkonditionierungen</translation>
+    </message>
+    <message>
+        <source>Shampoo, SOAP: steps after which roots or bases are made anew; 100, of soap 10, if not said. Times are means over them.</source>
+        <translation>Shampoo, SOAP: Schritte, nach denen Wurzeln oder Basen neu berechnet werden; ohne Angabe 100, bei soap 10. Zeiten sind Mittel darüber.</translation>
+    </message>
+    <message>
+        <source>Longest preconditioned side</source>
+        <translation>Längste vorkonditionierte Seite</translation>
+    </message>
+    <message>
+        <source>Shampoo: longest side of the blocks of a matrix, 8192 if not said; SOAP: longest side that has a basis, 10000 if not said.</source>
+        <translation>Shampoo: längste Seite der Blöcke einer Matrix, ohne Angabe 8192; SOAP: längste Seite, die eine Basis hat, ohne Angabe 10000.</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::FieldRow</name>

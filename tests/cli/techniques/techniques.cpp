@@ -71,6 +71,8 @@ constexpr Title kTitles[] = {
     {"optimizer galore-8bit", "… in 8 bits"},
     {"optimizer apollo", "APOLLO: gradients scaled by random subspaces"},
     {"optimizer apollo-mini", "… matrix by matrix (APOLLO-Mini)"},
+    {"optimizer soap", "SOAP: AdamW in eigenbases of rows' and columns' second moments"},
+    {"optimizer shampoo", "Shampoo: inverse roots of them"},
     {"optimizer_in_backward true", "optimizer fused into the backward"},
     {"recompute layers=2", "full recomputation of some layers"},
     {"recompute full", "full recomputation"},

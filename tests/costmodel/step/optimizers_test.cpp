@@ -1,4 +1,4 @@
-// Optimizers differ in what they keep, in what they move, and Muon, GaLore and APOLLO in what they multiply.
+// Optimizers differ in what they keep, in what they move, and those that take matrices in what they multiply.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -370,6 +370,135 @@ TEST(optimizers, subspaces_are_refused_where_there_is_no_gradient_of_a_whole_mat
   Scenario idle = projecting(Optimizer::AdamW);
   idle.recipe.projection_interval = 50;
   EXPECT_EQ(first_rejection(idle).value_or(Rejected{}).rule, "subspaces-have-matrices");
+}
+
+/// Between replicas of whole matrices, in fp32.
+Scenario preconditioning(Optimizer optimizer) {
+  Scenario sc = with(optimizer);
+  sc.layout = {.dp = 16};
+  sc.framework.abilities.preconditioned = true;
+  sc.framework.master_parameters = false;
+  sc.framework.parameter_dtype = DType::Fp32;
+  sc.framework.gradient_dtype = DType::Fp32;
+  return sc;
+}
+
+/// Two moments; SOAP's statistics and bases of both sides but those that are too long, Shampoo's statistics
+/// and roots of blocks, as triangles with their diagonal.
+TEST(optimizers, second_moments_of_rows_and_columns_take_their_bytes) {
+  const double d = 4096, kv = 1024, f = 14336;
+  const auto moments = [](double m, double n) { return 2 * m * n * 4; };
+  const auto soap = [](double side) { return 2 * side * side * 4; };
+  const auto shampoo = [](double side) { return side * (side + 1) * 4; };
+  const Scenario bases = preconditioning(Optimizer::Soap);
+  EXPECT_EQ(states_of(bases, "mlp.down.weight"), moments(d, f) + soap(d));  // 14,336 is longer than 10,000
+  EXPECT_EQ(states_of(bases, "attention.output.weight"), moments(d, d) + 2 * soap(d));
+  // Keys and values, gate and up are matrices of their own.
+  EXPECT_EQ(states_of(bases, "attention.key_value.weight"), 2 * (moments(kv, d) + soap(kv) + soap(d)));
+  EXPECT_EQ(states_of(bases, "embedding.word.weight"), moments(128256, d));
+  EXPECT_EQ(states_of(bases, "norm1.weight"), 2 * d * 4);
+  const Scenario roots = preconditioning(Optimizer::Shampoo);
+  // 8,192 and 6,144 of 14,336, each beside all 4,096.
+  EXPECT_EQ(states_of(roots, "mlp.down.weight"),
+            moments(d, f) + 2 * shampoo(d) + shampoo(8192) + shampoo(f - 8192));
+  EXPECT_EQ(states_of(roots, "attention.output.weight"), moments(d, d) + 2 * shampoo(d));
+}
+
+TEST(optimizers, longest_sides_that_are_preconditioned_can_be_said) {
+  Scenario sc = preconditioning(Optimizer::Soap);
+  sc.recipe.max_precondition_dim = 2048;
+  const double moments = 2.0 * 1024 * 4096 * 4;
+  EXPECT_EQ(states_of(sc, "attention.key_value.weight"), 2 * (moments + 2.0 * 1024 * 1024 * 4));
+  EXPECT_EQ(states_of(sc, "attention.output.weight"), 2.0 * 4096 * 4096 * 4);
+  sc.recipe.optimizer = Optimizer::Shampoo;
+  // Blocks of 1,024 × 2,048, two of each, and 2,048 × 2,048, four.
+  EXPECT_EQ(states_of(sc, "attention.key_value.weight"),
+            2 * (moments + 4 * (2 * 1024.0 * 1025 + 2 * 2048.0 * 2049)));
+  EXPECT_EQ(states_of(sc, "attention.output.weight"), 2.0 * 4096 * 4096 * 4 + 4 * 4 * 2 * 2048.0 * 2049);
+}
+
+/// Of every m × n matrix with both sides: 2mn(m + n) FLOPs for what is added to second moments, as many to
+/// precondition by roots, four times as many in and out of bases; decompositions once in so many steps.
+TEST(optimizers, gradients_are_preconditioned_in_every_step_and_sides_decomposed_once_in_a_while) {
+  const double d = 4096, kv = 1024, f = 14336;
+  const auto both = [](double m, double n) { return 2 * m * n * (m + n); };
+  const auto cube = [](double n) { return n * n * n; };
+  const double attention = 2 * both(d, d) + 2 * both(kv, d);
+  struct Case {
+    Optimizer optimizer;
+    const char* applied;
+    double times;
+    const char* decomposed;
+    double layer, per_cube, cubes, frequency;
+  };
+  const double of_attention = 4 * cube(d) + 2 * (cube(kv) + cube(d));
+  for (const Case& c :
+       {Case{Optimizer::Soap, "optimizer.rotate", 4, "optimizer.qr", attention + 3 * 2 * f * d * d,
+             8.0 / 3 / 0.1 + 3 * 2, of_attention + 3 * cube(d), 10},
+        Case{Optimizer::Shampoo, "optimizer.precondition", 1, "optimizer.eigenvectors",
+             attention + 3 * (2 * f * d * d + 2 * d * (8192.0 * 8192 + 6144.0 * 6144)), 9 / 0.03 + 2,
+             of_attention + 3 * (2 * cube(d) + cube(8192) + cube(6144)), 100}}) {
+    Scenario sc = preconditioning(c.optimizer);
+    const std::vector<Operation> operations = step_operations(sc, 0);
+    EXPECT_NEAR(find(operations, "optimizer.second_moments")->flops.value() / (32 * c.layer), 1, 1e-12);
+    EXPECT_NEAR(find(operations, c.applied)->flops.value() / (32 * c.layer * c.times), 1, 1e-12);
+    const Operation* decomposition = find(operations, c.decomposed);
+    EXPECT_EQ(decomposition->precision, Precision::Fp32);
+    const double at_full_rate = decomposition->count * decomposition->gemm.flops().value();
+    EXPECT_NEAR(at_full_rate * c.frequency / (32 * c.cubes * c.per_cube), 1, 1e-12);
+    sc.recipe.precondition_frequency = 1;
+    EXPECT_NEAR(find(step_operations(sc, 0), c.decomposed)->count / decomposition->count, c.frequency, 1e-9);
+  }
+}
+
+/// Of Shampoo three lists of all matrices of a rank, and four squares of the longest side; of SOAP one
+/// matrix.
+TEST(optimizers, preconditioning_needs_room) {
+  const auto transient = [](const Scenario& sc) {
+    double bytes = 0;
+    for (const TensorEntry& entry : build_ledger(sc, 0)) {
+      if (entry.name == "optimizer.preconditioning") bytes += entry.size().value();
+    }
+    return bytes;
+  };
+  const double d = 4096, f = 14336;
+  EXPECT_EQ(transient(preconditioning(Optimizer::Soap)), 4 * (4 * d * f + d * d));
+  const double matrices = 32 * (2 * d * d + 2 * 1024 * d + 3 * f * d);
+  EXPECT_EQ(transient(preconditioning(Optimizer::Shampoo)), 4 * (3 * matrices + 4 * 8192.0 * 8192));
+  EXPECT_EQ(transient(preconditioning(Optimizer::AdamW)), 0);
+}
+
+TEST(optimizers, preconditioning_is_refused_where_there_is_no_gradient_of_a_whole_matrix) {
+  struct Case {
+    const char* rule;
+    void (*change)(Scenario&);
+  };
+  for (const Case& c :
+       {Case{"", [](Scenario&) {}}, Case{"", [](Scenario& sc) { sc.layout = {.dp = 4, .pp = 4}; }},
+        Case{"", [](Scenario& sc) { sc.recipe.fine_tune = FineTune::Full; }},
+        Case{"preconditioners-are-of-whole-matrices", [](Scenario& sc) { sc.layout = {.dp = 8, .tp = 2}; }},
+        Case{"preconditioners-are-of-whole-matrices", [](Scenario& sc) { sc.layout.sharding.stage = 1; }},
+        Case{"matrices-stay-on-the-gpu", [](Scenario& sc) { sc.recipe.offload = kOffloadOptimizer; }},
+        Case{"preconditioners-have-matrices", [](Scenario& sc) { sc.recipe.fine_tune = FineTune::Lora; }},
+        Case{"preconditioners-have-matrices",
+             [](Scenario& sc) { sc.framework.abilities.preconditioned = false; }}}) {
+    for (const Optimizer optimizer : {Optimizer::Soap, Optimizer::Shampoo}) {
+      Scenario sc = preconditioning(optimizer);
+      c.change(sc);
+      EXPECT_EQ(first_rejection(sc).value_or(Rejected{}).rule, c.rule);
+    }
+  }
+  // "expected dtype float for `end` but got dtype c10::BFloat16": tried with soap.py.
+  Scenario narrow = preconditioning(Optimizer::Soap);
+  narrow.recipe.parameter_dtype = DType::Bf16;
+  EXPECT_EQ(first_rejection(narrow).value_or(Rejected{}).rule, "preconditioners-have-matrices");
+  narrow.recipe.optimizer = Optimizer::Shampoo;
+  EXPECT_EQ(first_rejection(narrow).value_or(Rejected{}).rule, "");
+  for (std::int64_t Recipe::*idle : {&Recipe::precondition_frequency, &Recipe::max_precondition_dim}) {
+    Scenario sc = preconditioning(Optimizer::AdamW);
+    sc.recipe.*idle = 50;
+    EXPECT_EQ(first_rejection(sc).value_or(Rejected{}).rule, "preconditioners-have-matrices");
+  }
 }
 
 /// Experts that are one parameter are no linear layers (transformers 5).

@@ -50,6 +50,10 @@ double gradient(std::int64_t step, std::int64_t i) {
   return 0.05 * std::cos(0.9 * static_cast<double>(i * step) + 0.1) * static_cast<double>(1 + i % 7);
 }
 constexpr int kSteps = 3;
+int steps_of(const costmodel::Scenario& sc) {
+  if (!costmodel::traits_of(sc.recipe.optimizer).preconditions()) return kSteps;
+  return static_cast<int>(number_in(*golden().find("preconditioning")->find("steps")));
+}
 constexpr std::int64_t kElements = 20 + 2 * 8 * 20 + 12 * 5;
 
 /// A flat buffer of the oracle's parameters from its element `first` on.
@@ -120,7 +124,7 @@ void train(const Rank& rank, validator::Communicator& shard, validator::Communic
   };
   const validator::Tensor parameters = allocate(), gradients = allocate();
   rank.device.upload(optimizer.master(), filled(value));
-  for (int step = 1; step <= kSteps; ++step) {
+  for (int step = 1; step <= steps_of(rank.scenario); ++step) {
     rank.device.upload(gradients, filled([&](std::int64_t i) { return gradient(step, i); }));
     validator::OptimizerStep given{.learning_rate = rate("learning_rate"), .step = step};
     given.options = {.beta1 = rate("beta1"),
@@ -162,6 +166,14 @@ costmodel::Scenario trained_by(Optimizer optimizer, int ranks) {
   layout.sharding.stage = 1;
   costmodel::Scenario sc = tiny_scenario(layout);
   sc.recipe.optimizer = optimizer;
+  if (costmodel::traits_of(optimizer).preconditions()) {
+    const JsonValue& said = *golden().find("preconditioning");
+    const auto whole = [&](const char* name) {
+      return static_cast<std::int64_t>(number_in(*said.find(name)));
+    };
+    sc.recipe.precondition_frequency = whole("frequency");
+    sc.recipe.max_precondition_dim = whole(optimizer == Optimizer::Soap ? "soap_dim" : "shampoo_dim");
+  }
   if (!costmodel::traits_of(optimizer).projects()) return sc;
   const JsonValue& projection = *golden().find("projection");
   if (optimizer != Optimizer::ApolloMini)
@@ -193,7 +205,8 @@ TEST_P(optimizer_steps, are_those_of_the_implementations_that_people_train_with)
   Trained run;
   train(GetParam().optimizer, GetParam().ranks, run);
   // The numbers that codes stand for are rounded to float32.
-  const double tolerance = costmodel::traits_of(GetParam().optimizer).quantised ? 1e-7 : 1e-12;
+  const costmodel::OptimizerTraits& traits = costmodel::traits_of(GetParam().optimizer);
+  const double tolerance = traits.quantised ? 1e-7 : traits.preconditions() ? 1e-10 : 1e-12;
   expect_close(run.updated, numbers_in(*golden().find(GetParam().name)->find("updated")), tolerance);
 }
 
@@ -209,9 +222,12 @@ std::vector<Case> cases() {
                                         {"galore", Optimizer::Galore},
                                         {"galore-8bit", Optimizer::Galore8bit},
                                         {"apollo", Optimizer::Apollo},
-                                        {"apollo-mini", Optimizer::ApolloMini}}) {
-    // Gradients of whole matrices are projected.
-    const int most = costmodel::traits_of(optimizer).projects() ? 1 : 3;
+                                        {"apollo-mini", Optimizer::ApolloMini},
+                                        {"soap", Optimizer::Soap},
+                                        {"shampoo", Optimizer::Shampoo}}) {
+    // Gradients of whole matrices are projected and preconditioned.
+    const costmodel::OptimizerTraits& traits = costmodel::traits_of(optimizer);
+    const int most = traits.projects() || traits.preconditions() ? 1 : 3;
     for (int ranks = 1; ranks <= most; ++ranks) out.push_back({name, optimizer, ranks});
   }
   return out;

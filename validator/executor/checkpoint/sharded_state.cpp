@@ -19,7 +19,7 @@ constexpr std::array kSaved = {State::Master,       State::FirstScale, State::Se
 
 /// Optimizers read each other's states as something else. Checkpoints of AdamW say nothing of it.
 std::string_view trained_by(costmodel::Optimizer optimizer) {
-  constexpr std::array<std::string_view, 11> kTrainedBy = {"",
+  constexpr std::array<std::string_view, 13> kTrainedBy = {"",
                                                            ", trained by 8-bit AdamW",
                                                            ", trained by Adafactor",
                                                            ", trained by Lion",
@@ -29,7 +29,9 @@ std::string_view trained_by(costmodel::Optimizer optimizer) {
                                                            ", trained by GaLore",
                                                            ", trained by 8-bit GaLore",
                                                            ", trained by APOLLO",
-                                                           ", trained by APOLLO-Mini"};
+                                                           ", trained by APOLLO-Mini",
+                                                           ", trained by SOAP",
+                                                           ", trained by Shampoo"};
   return kTrainedBy.at(static_cast<std::size_t>(optimizer));
 }
 

@@ -79,14 +79,18 @@ struct OptimizerShard::Updated {
                            .weight_decay = tensor.decays ? step.options.weight_decay : 0,
                            .gradient_factor = step.gradient_factor,
                            .step = step.step};
+    if (shard.preconditioners_.begins_with_a_look()) {
+      update.step -= 1;
+      if (update.step > 0) as_reference(update, true);
+    }
     if (costmodel::traits_of(rank.scenario.recipe.optimizer).projects() &&
         shard.optimizer_ != Optimizer::AdamW8bit)
       as_reference(update, shard.optimizer_ != Optimizer::Galore8bit);
     return update;
   }
-  /// The implementations of GaLore and APOLLO decay what the step has moved already, and those in full
+  /// The implementations of GaLore, APOLLO and SOAP decay what the step has moved already, and those in full
   /// precision add ε to a root that is not corrected (jiaweizzhao/GaLore@2cc66f8 galore_torch/adamw.py,
-  /// adamw8bit.py; zhuhanqing/APOLLO@76b3472 apollo_torch/apollo.py).
+  /// adamw8bit.py; zhuhanqing/APOLLO@76b3472 apollo_torch/apollo.py; nikhilvyas/SOAP@a1e5535 soap.py).
   static void as_reference(OptimizerUpdate& update, bool full_precision) {
     const double kept = 1 - update.learning_rate * update.weight_decay;
     update.learning_rate *= kept;
@@ -112,6 +116,7 @@ OptimizerShard::OptimizerShard(const Rank& rank, const ShardPlace& place)
   }
   if (costmodel::traits_of(optimizer_).factored) factored_ = FactoredMoments{place};
   if (costmodel::traits_of(optimizer_).projects()) subspaces_ = Subspaces{rank, place};
+  if (costmodel::traits_of(optimizer_).preconditions()) preconditioners_ = Preconditioners{rank, place};
 }
 
 View OptimizerShard::part(State which, std::int64_t at, std::int64_t count) const {
@@ -139,6 +144,9 @@ void OptimizerShard::update(const Rank& rank, const OptimizerStep& step, const S
     case Optimizer::Apollo:
     case Optimizer::ApolloMini:
       return update_projected(updated);
+    case Optimizer::Soap:
+    case Optimizer::Shampoo:
+      return update_preconditioned(updated);
   }
 }
 
@@ -324,6 +332,25 @@ void OptimizerShard::update_projected(const Updated& u) const {
     run.direction_factor = subspaces_.follow(u.rank, u.place, m, run, scale, direction);
     run.gradient = {};
     run.direction = direction.view().reshaped(1, m.rows * m.cols);
+    device_->update(run);
+  }
+}
+
+void OptimizerShard::update_preconditioned(const Updated& u) const {
+  if (u.step.skipped) return;
+  for (const PreconditionedMatrix& m : preconditioners_.matrices()) {
+    const LocalTensor& t = u.place.tensors[m.tensor];
+    const std::int64_t count = m.rows * m.cols;
+    OptimizerUpdate run = u.run(*this, UpdateRule::Descend, t, m.first, m.first + count);
+    const Tensor direction =
+        device_->allocate({"optimizer.directions", TensorKind::Transient, DType::Fp32}, m.rows, m.cols);
+    OptimizerUpdate rates = run;
+    rates.first_moment = part(State::FirstMoment, m.first, count);
+    rates.second_moment = part(State::SecondMoment, m.first, count);
+    preconditioners_.follow(u.rank, m, rates, direction);
+    if (run.step == 0) continue;
+    run.gradient = {};
+    run.direction = direction.view().reshaped(1, count);
     device_->update(run);
   }
 }

@@ -5,6 +5,7 @@
 #include "costmodel/memory/optimizer_states.h"
 #include "validator/executor/optimizer/optimizer_step.h"
 #include "validator/executor/parallel/factored_moments.h"
+#include "validator/executor/parallel/preconditioners.h"
 #include "validator/executor/parallel/rank.h"
 #include "validator/executor/parallel/shard_place.h"
 #include "validator/executor/parallel/subspaces.h"
@@ -63,6 +64,7 @@ class OptimizerShard {
   void update_muon(const Updated& u) const;
   void update_adafactor(const Updated& u) const;
   void update_projected(const Updated& u) const;
+  void update_preconditioned(const Updated& u) const;
   void add_norms(const Updated& u, const View& directions, const View& norms) const;
   void sum_norms(const Updated& u, const View& norms) const;
 
@@ -71,6 +73,7 @@ class OptimizerShard {
   std::array<Tensor, 6> states_;  // per parameter, by State; the parameter's is elsewhere
   FactoredMoments factored_;
   Subspaces subspaces_;
+  Preconditioners preconditioners_;
 };
 
 }  // namespace hexaplan::validator

@@ -133,6 +133,8 @@ void shrink_batch(Scenario& sc, std::int64_t microbatches) {
 /// Fewer dimensions than few tokens give a gradient: the others would follow rounding.
 void shrink_subspaces(costmodel::Recipe& recipe) {
   constexpr std::int64_t kRank = 2;
+  // Roots are made in a step that is run.
+  if (costmodel::traits_of(recipe.optimizer).preconditions()) recipe.precondition_frequency = 1;
   if (!costmodel::traits_of(recipe.optimizer).projects()) return;
   recipe.projection_rank = std::min(costmodel::asked_projection_rank(recipe), kRank);
 }

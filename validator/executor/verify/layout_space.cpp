@@ -180,17 +180,20 @@ void set_batch(Scenario& s, int v) {
 }
 
 /// Every optimizer, and AdamW with moments in 16 bits. Subspaces are smaller than what few tokens make of a
-/// gradient.
+/// gradient, matrices larger than Shampoo's blocks and a side of SOAP's.
 void set_optimizer(Scenario& s, int v) {
   using costmodel::Optimizer;
   constexpr Optimizer kOptimizers[] = {Optimizer::AdamW,      Optimizer::AdamW8bit, Optimizer::Adafactor,
                                        Optimizer::Lion,       Optimizer::Sgd,       Optimizer::Muon,
                                        Optimizer::Lamb,       Optimizer::AdamW,     Optimizer::Galore,
-                                       Optimizer::Galore8bit, Optimizer::Apollo,    Optimizer::ApolloMini};
+                                       Optimizer::Galore8bit, Optimizer::Apollo,    Optimizer::ApolloMini,
+                                       Optimizer::Soap,       Optimizer::Shampoo};
   s.recipe.optimizer = pick(kOptimizers, v);
   if (v == 7) s.recipe.moment_dtype = costmodel::DType::Bf16;
   if (costmodel::traits_of(s.recipe.optimizer).projects())
     s.recipe.projection_rank = 2, s.recipe.projection_interval = 2;
+  if (costmodel::traits_of(s.recipe.optimizer).preconditions())
+    s.recipe.precondition_frequency = 1, s.recipe.max_precondition_dim = 12;
 }
 
 /// Nothing offloaded; the optimizer, all or a share of it; parameters; activations, of all layers or of the
@@ -331,7 +334,7 @@ constexpr std::array kDimensions{
               }},
     Dimension{4,
               [](Scenario& s, int v) { s.recipe.cross_entropy = static_cast<costmodel::CrossEntropy>(v); }},
-    Dimension{12, set_optimizer},
+    Dimension{14, set_optimizer},
     // Statistics kept of attention, or its scores.
     Dimension{3, [](Scenario& s, int v) { s.recipe.attention = static_cast<costmodel::AttentionKernel>(v); }},
     Dimension{2, [](Scenario& s, int v) { s.recipe.dropout = v == 1 ? 0.25 : 0; }},

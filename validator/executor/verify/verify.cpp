@@ -399,6 +399,9 @@ std::int64_t updates_as_on_one_rank(const Scenario& sc) {
   if (blocks && other_blocks) return 1;
   if (sc.recipe.optimizer == costmodel::Optimizer::Muon && l.tp > 1) return 0;
   if (follows_rounding(sc)) return 0;
+  // Bases of what few tokens make of a gradient follow rounding, and roots of what maps to zero magnify it.
+  const costmodel::OptimizerTraits& traits = costmodel::traits_of(sc.recipe.optimizer);
+  if (traits.preconditions() && l.world_size() > 1) return 1;
   return std::numeric_limits<std::int64_t>::max();
 }
 

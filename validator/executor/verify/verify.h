@@ -62,7 +62,8 @@ struct SameNumbers {
 /// Steps after which parameters are still those of one rank; none where messages are quantised. Optimizers
 /// that act on what a rank holds together come to other numbers where that is something else: blocks of 8-bit
 /// moments, which are zero before the first step, matrices that Muon orthogonalises as tensor parallelism
-/// cuts them, and subspaces of GaLore's that follow what rounding makes of small singular values.
+/// cuts them, and subspaces of GaLore's and bases and roots of SOAP's and Shampoo's that follow what rounding
+/// makes of small singular values.
 [[nodiscard]] std::int64_t updates_as_on_one_rank(const costmodel::Scenario& scenario);
 
 /// Runs the scenario on ranks of `backend` with experts filled in turn, as the cost model counts them, and
