@@ -293,6 +293,30 @@ TEST(search_command, tries_shares_of_the_optimizer_on_the_host) {
   EXPECT_EQ(shares, (std::set<double>{0.25, 0.5}));
 }
 
+/// Where memory binds, plans that keep states or activations on the host beat all that do not: recomputation,
+/// or sharding over slow links, costs more. By the search's own model, by the events of both steps, and by
+/// the memory that replaying them takes.
+TEST(search_command, offloading_with_recomputation_and_zero_beats_the_best_plan_without_it) {
+  for (const std::string gpus : {"4xA100-80GB", "8xA100-40GB"}) {
+    const auto best = [&](const std::string& offload) {
+      const presets::JsonValue found =
+          json_of("search --model llama-3.1-8b --cluster " + gpus +
+                  " --seq 4096 --global-batch 256 --framework deepspeed --top 1 --json --offload " + offload);
+      return array_at(found, "plans").at(0);
+    };
+    const auto replayed = [](const presets::JsonValue& plan) {
+      const TemporaryFile scenario{to_text(at(plan, "scenario")), ".json"};
+      return json_of("simulate --json --scenario " + scenario.path());
+    };
+    const presets::JsonValue without = best("none"), with = best("none,activations,optimizer");
+    EXPECT_LT(number_at(with, "price.step_seconds"), 0.9 * number_at(without, "price.step_seconds")) << gpus;
+    const presets::JsonValue slow = replayed(without), fast = replayed(with);
+    EXPECT_LT(number_at(fast, "step_seconds"), 0.9 * number_at(slow, "step_seconds")) << gpus;
+    for (const auto& stage : array_at(fast, "stages"))
+      EXPECT_LT(number_at(stage, "peak_device_bytes"), number_at(fast, "capacity_bytes")) << gpus;
+  }
+}
+
 TEST(search_command, closer_writes_a_budget_as_it_is_read) {
   EXPECT_THAT(run_hexaplan(std::string{kCounts} + "--top 1").out, HasSubstr(" --tokens 300B"));
 }
