@@ -20,6 +20,7 @@ bool last_of_period(std::int64_t layer, std::int64_t period) {
 
 LayerClass layer_class_at(const ModelSpec& model, int index) {
   if (index != kMtpClass) return own_class_at(index);
+  if (model.single_branches) return {.moe = model.is_moe(), .mtp = true};
   LayerClass kind = class_of_layer(model, model.layers - 1);
   kind.mtp = true;
   return kind;

@@ -292,6 +292,7 @@ constexpr WordlessSetting kAxolotlWordless[] = {
     {"unfrozen_parameters*", "parameters that are trained, where most are not"},
     {"peft_layers*", "adapters beside some of the layers"},
     {"selective_checkpointing*", "operations that checkpoints keep"},
+    {"quantize_moe_experts", "experts that are parameters, quantised: planned in 16 bits"},
     {"layer_offloading", "parameters of layers in host memory"},
     {"tiled_mlp*", "MLPs in pieces of the sequence"},
     {"liger_*", "fused kernels of norms, RoPE and gates"},

@@ -294,6 +294,16 @@ void sarvam_mla(ConfigFields& f, ModelSpec& m) {
   read_sarvam_experts(f, m, 8, 2048);
 }
 
+/// Latent attention, softmax scores, and a temperature of its queries by position.
+void mistral4(ConfigFields& f, ModelSpec& m) {
+  read_latent_attention(f, m, {.q_rank = 1024, .kv_rank = 256, .nope = 64, .rope = 64, .value = 128});
+  read_deepseek_experts(f, m,
+                        {.experts = 128, .shared = 1, .top_k = 4, .expert_ffn = 2048, .first_k_dense = 0});
+  read_deepseek_router(f, m, {ChoiceOfExperts::Grouped, RouterScore::Softmax, 1, 1, 1.0, true});
+  m.rotary.interleaved = f.flag({"rope_interleave"}, true);
+  m.own_rule = "temperatures of attention by position (llama_4_scaling_beta)";
+}
+
 void mellum(ConfigFields& f, ModelSpec& m) {
   m.attention.qk_norm = true;
   set_attention_bias(m, f.flag({"attention_bias"}, false));

@@ -30,6 +30,7 @@ void olmoe(ConfigFields& fields, costmodel::ModelSpec& model);
 void phimoe(ConfigFields& fields, costmodel::ModelSpec& model);
 void qwen3_vl_moe_text(ConfigFields& fields, costmodel::ModelSpec& model);
 void sarvam_mla(ConfigFields& fields, costmodel::ModelSpec& model);
+void mistral4(ConfigFields& fields, costmodel::ModelSpec& model);
 void sarvam_moe(ConfigFields& fields, costmodel::ModelSpec& model);
 void solar_open(ConfigFields& fields, costmodel::ModelSpec& model);
 

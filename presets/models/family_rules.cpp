@@ -100,15 +100,17 @@ constexpr std::pair<char, BranchType> kBranchLetters[] = {{'M', BranchType::Recu
                                                           {'-', BranchType::Mlp},
                                                           {'E', BranchType::Experts}};
 
-std::vector<BranchType> branches_of(ConfigFields& f) {
+/// One kind for each layer, in words or as a letter each.
+std::vector<BranchType> branches_of(ConfigFields& f, Key words_key, Key letters_key,
+                                    std::vector<BranchType> absent) {
   std::vector<BranchType> branches;
-  if (const auto words = f.value({"layers_block_type", "layer_types"})) {
+  if (const auto words = f.value(words_key)) {
     for (const ValueReader& word : words->elements()) branches.push_back(word.choice(kBranchTypes));
     if (branches.empty()) throw words->error("at least one layer");
     return branches;
   }
-  const auto pattern = f.value({"hybrid_override_pattern"});
-  if (!pattern) return {BranchType::Recurrent, BranchType::Experts, BranchType::Attention, BranchType::Mlp};
+  const auto pattern = f.value(letters_key);
+  if (!pattern) return absent;
   for (const char letter : pattern->text()) {
     const auto* const found = std::ranges::find(kBranchLetters, letter, &std::pair<char, BranchType>::first);
     if (found == std::end(kBranchLetters))
@@ -146,7 +148,9 @@ void read_mixed_layers(ConfigFields& f, ModelSpec& m, std::int64_t window, const
 }
 
 void read_branches(ConfigFields& f, ModelSpec& m) {
-  const std::vector<BranchType> branches = branches_of(f);
+  const std::vector<BranchType> branches =
+      branches_of(f, {"layers_block_type", "layer_types"}, {"hybrid_override_pattern"},
+                  {BranchType::Recurrent, BranchType::Experts, BranchType::Attention, BranchType::Mlp});
   if (f.value({"num_hidden_layers"}) && m.layers != std::ssize(branches))
     throw f.error(
         {"num_hidden_layers"}, m.layers,
@@ -163,6 +167,21 @@ void read_branches(ConfigFields& f, ModelSpec& m) {
     if (type != BranchType::Experts) m.moe.dense_layers.push_back(layer);
   }
   if (!recurs) m.recurrent = {};
+}
+
+void read_branch_modules(ConfigFields& f, ModelSpec& m) {
+  constexpr Key kModules{"num_nextn_predict_layers"};
+  constexpr Key kWords{"mtp_layers_block_type"}, kLetters{"mtp_hybrid_override_pattern"};
+  m.mtp_layers = static_cast<int>(f.integer(kModules, 0, {0, kLayers.high}));
+  if (m.mtp_layers == 0) return;
+  const std::vector<BranchType> modelled{BranchType::Attention,
+                                         m.is_moe() ? BranchType::Experts : BranchType::Mlp};
+  if (branches_of(f, kWords, kLetters, {BranchType::Attention, BranchType::Experts}) == modelled) return;
+  const auto layers = f.value(kWords)     ? f.value(kWords)
+                      : f.value(kLetters) ? f.value(kLetters)
+                                          : f.value(kModules);
+  throw layers->error(fmt::format("{}: multi-token-prediction modules of other layers are not modelled",
+                                  m.is_moe() ? "attention and experts (*E)" : "attention and an MLP (*-)"));
 }
 
 void set_attention_bias(ModelSpec& m, bool bias) {

@@ -65,6 +65,9 @@ void read_mixed_layers(ConfigFields& fields, costmodel::ModelSpec& model, std::i
 /// Layers of single branches, by words of layers_block_type or letters of hybrid_override_pattern
 /// (Nemotron-H). Sets how many there are.
 void read_branches(ConfigFields& fields, costmodel::ModelSpec& model);
+/// Multi-token-prediction modules of such a model: attention and experts each, or attention and an MLP where
+/// it has no experts; others are refused. Precondition: experts are read.
+void read_branch_modules(ConfigFields& fields, costmodel::ModelSpec& model);
 
 // --- Experts ---------------------------------------------------------------------------------------------
 

@@ -424,6 +424,7 @@ constexpr ModelFamily kFamilies[] = {
     {"qwen3_next", &kLlamaKeys, {151936, 2048, 5632, 48, 16, 2, 256, 32768}, {1e-6}, Block::Llama, Activation::Silu, false, qwen3_next},
     {"qwen3_5_text", &kLlamaKeys, {248320, 4096, 12288, 32, 16, 4, 256, 32768}, {1e-6}, Block::Llama, Activation::Silu, false, qwen3_5_text},
     {"qwen3_5_moe_text", &kSparseKeys, {248320, 2048, 512, 40, 16, 2, 256, 32768}, {1e-6}, Block::Llama, Activation::Silu, false, qwen3_5_moe_text},
+    {"mistral4", &kLatentKeys, {131072, 4096, 12288, 36, 32, 0, 0, 1048576}, {1e-6}, Block::Llama, Activation::Silu, false, mistral4},
     {"lara_mini", &kSparseKeys, {151936, 1024, 0, 34, 16, 4, 128, 131072}, {1e-6}, Block::Llama, Activation::Silu, true, lara_mini},
     {"mamba2", &kMambaKeys, {32768, 4096, 0, 64, 0, 0, 0, 0}, {1e-5}, Block::Llama, Activation::Silu, false, mamba2},
     {"mamba", &kMambaKeys, {50280, 768, 0, 32, 0, 0, 0, 0}, {1e-5}, Block::Llama, Activation::Silu, true, mamba},

@@ -46,6 +46,21 @@ void read_gated_delta_net(ConfigFields& f, ModelSpec& m) {
   read_attention_layers(f, m, [period](std::int64_t i) { return (i + 1) % period == 0; });
 }
 
+/// One multi-token-prediction module, which attends as the model's last layer does
+/// (vllm-project/vllm vllm/model_executor/models/qwen3_next_mtp.py). Transformers builds none.
+void read_attending_module(ConfigFields& f, ModelSpec& m) {
+  constexpr Key kModules{"mtp_num_hidden_layers", "num_nextn_predict_layers"};
+  m.mtp_layers = static_cast<int>(f.integer(kModules, 0, {0, kLayers.high}));
+  if (m.mtp_layers == 0) return;
+  if (m.mtp_layers > 1)
+    throw f.error(kModules, m.mtp_layers, "0 or 1: several layers behind one projection are not modelled");
+  if (class_of_layer(m, m.layers - 1).recurrent)
+    throw f.error(kModules, m.mtp_layers, "0, or a last layer that attends as the module does");
+  const auto own_table = f.value({"mtp_use_dedicated_embeddings"});
+  if (own_table && own_table->boolean())
+    throw own_table->error("false: a module with an embedding of its own is not modelled");
+}
+
 /// One expert that all tokens visit, behind a gate.
 void read_shared_expert(ConfigFields& f, ModelSpec& m) {
   m.moe.shared_ffn = f.integer({"shared_expert_intermediate_size"}, 512);
@@ -60,10 +75,12 @@ void qwen3_next(ConfigFields& f, ModelSpec& m) {
   read_sparse_layers(f, m);
   m.moe.renormalise = f.flag({"norm_topk_prob"}, true);
   read_shared_expert(f, m);
+  read_attending_module(f, m);
 }
 
 void qwen3_5_text(ConfigFields& f, ModelSpec& m) {
   read_gated_delta_net(f, m);
+  read_attending_module(f, m);
 }
 
 /// Experts in every layer; the files have no dense width.
@@ -73,6 +90,7 @@ void qwen3_5_moe_text(ConfigFields& f, ModelSpec& m) {
   m.moe.renormalise = true;
   m.mlp.ffn = m.moe.expert_ffn;
   read_shared_expert(f, m);
+  read_attending_module(f, m);
 }
 
 /// Gated delta nets between Qwen-3's attention, windowed or without positions; experts in every layer.
@@ -204,15 +222,9 @@ void falcon_h1(ConfigFields& f, ModelSpec& m) {
   m.own_rule = "multipliers of single projections (ssm_multipliers, key_multiplier, mlp_multipliers)";
 }
 
-/// A mixer, an MLP or experts in a layer. Neither its attention nor its Mamba-2 has positions.
-void nemotron_h(ConfigFields& f, ModelSpec& m) {
-  m.tied_embeddings = false;  // its code ties nothing, whatever the file says
-  m.positions = costmodel::PositionKind::None;
-  m.mlp.gated = false;
-  m.mlp.bias = f.flag({"mlp_bias"}, false);
-  read_mamba2_fields(f, m.recurrent, kNemotronFields);
-  m.recurrent.head_dim = f.size(kNemotronFields.head_dim, 64);
-  read_branches(f, m);
+namespace {
+
+void read_nemotron_experts(ConfigFields& f, ModelSpec& m) {
   if (std::ssize(m.moe.dense_layers) == m.layers) {
     m.moe = {};
     return;
@@ -225,6 +237,21 @@ void nemotron_h(ConfigFields& f, ModelSpec& m) {
       f, m, {.experts = 8, .shared = 0, .top_k = 2, .expert_ffn = 7688, .first_k_dense = 0}, 1.0, true);
   m.moe.dense_layers = dense;
   m.moe.shared_ffn = f.size({"moe_shared_expert_intermediate_size"}, 7688);
+}
+
+}  // namespace
+
+/// A mixer, an MLP or experts in a layer. Neither its attention nor its Mamba-2 has positions.
+void nemotron_h(ConfigFields& f, ModelSpec& m) {
+  m.tied_embeddings = false;  // its code ties nothing, whatever the file says
+  m.positions = costmodel::PositionKind::None;
+  m.mlp.gated = false;
+  m.mlp.bias = f.flag({"mlp_bias"}, false);
+  read_mamba2_fields(f, m.recurrent, kNemotronFields);
+  m.recurrent.head_dim = f.size(kNemotronFields.head_dim, 64);
+  read_branches(f, m);
+  read_nemotron_experts(f, m);
+  read_branch_modules(f, m);
 }
 
 namespace {

@@ -38,7 +38,7 @@ glm4v_moe_text glm4_moe_lite aria_text dbrx ernie4_5_moe exaone_moe flex_olmo gr
 granitemoeshared hunyuan_v1_moe hy_v3 llama4_text mellum minimax_m2 olmoe phimoe qwen3_vl_moe_text solar_open biogpt
 codegen ctrl gpt_neo gpt-sw3 jais2 nemotron openai-gpt persimmon xglm qwen3_next qwen3_5_text qwen3_5_moe_text mamba2 bamba
 nemotron_h falcon_h1 lfm2 lfm2_moe mamba falcon_mamba jamba minimax kimi_linear olmo_hybrid exaone sarvam_moe sarvam_mla
-cohere2_moe flint kolibri1 lara_mini cohere_compass_text emu3_text_model phi4_multimodal
+cohere2_moe flint kolibri1 lara_mini cohere_compass_text emu3_text_model phi4_multimodal mistral4
 """.split()
 
 # Of every type, under whichever name its class has; what depends on one another is drawn by settle().
@@ -97,7 +97,7 @@ OWN = dict(
     lfm2=dict(CONVOLUTIONS, block_multiple_of=(8, 16), block_ffn_dim_multiplier=(None, 1.0, 1.3),
               block_auto_adjust_ff_dim=(False, True)),
     lfm2_moe=dict(CONVOLUTIONS, use_expert_bias=(False, True)),
-    deepseek_v2=dict(LATENT, mlp_bias=None), helium=dict(head_dim="even"), deepseek_v3=LATENT, youtu=LATENT, minicpm3=LATENT, glm4_moe_lite=LATENT,
+    deepseek_v2=dict(LATENT, mlp_bias=None), helium=dict(head_dim="even"), deepseek_v3=LATENT, youtu=LATENT, mistral4=LATENT, minicpm3=LATENT, glm4_moe_lite=LATENT,
     mpt=dict(tie_word_embeddings=None), dbrx=DBRX,
     opt=dict(word_embed_proj_dim="hidden_size"), cohere2=dict(sliding_window=(16,)), cwm=dict(sliding_window=(16,)),
     exaone4=dict(sliding_window=(16, 32)), exaone_moe=dict(sliding_window=(16, 32), n_group=(1,)),
@@ -192,7 +192,7 @@ def part_of(name, config):
 
 
 # Whose class no automatic one finds.
-OWN_CLASSES = dict(emu3_text_model=transformers.Emu3ForCausalLM)
+OWN_CLASSES = dict(emu3_text_model=transformers.Emu3ForCausalLM, mistral4=transformers.Mistral4ForCausalLM)
 
 
 def model_of(config):

@@ -23,6 +23,7 @@ using costmodel::Precision;
 using costmodel::RecomputeMode;
 using testing::AnyOf;
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -525,6 +526,21 @@ TEST(axolotl, cuts_its_loss_where_the_plugin_is_named) {
   EXPECT_EQ(loss("liger.LigerPlugin\n"), CrossEntropy::Default);
   EXPECT_THAT(imported("a.yml", text + "spectrum.SpectrumPlugin\n").notes,
               Contains(HasSubstr("the plugin SpectrumPlugin has no word here")));
+}
+
+/// axolotl-ai-cloud/axolotl src/axolotl/utils/schemas/quantization.py.
+TEST(axolotl, plans_quantised_experts_in_16_bits_and_says_so) {
+  const std::string text =
+      "base_model: Qwen/Qwen3-30B-A3B\nsequence_len: 2048\nmicro_batch_size: 1\nadapter: qlora\n"
+      "load_in_4bit: true\nquantize_moe_experts: ";
+  const auto reasons = [](const ImportedPlan& plan) {
+    std::vector<std::string> why;
+    for (const ImportedSetting& setting : plan.settings) {
+      if (setting.key == "quantize_moe_experts") why.push_back(setting.why);
+    }
+    return why;
+  };
+  EXPECT_THAT(reasons(imported("a.yml", text + "true\n")), ElementsAre(HasSubstr("planned in 16 bits")));
 }
 
 TEST(adapters, on_weights_in_8_bits_are_a_plan) {

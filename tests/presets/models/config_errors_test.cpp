@@ -131,6 +131,23 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{"mamba_heads_do_not_divide", of("bamba", R"("mamba_n_heads": 100)"),
                   R"(: /mamba_n_heads: got 100, expected a divisor of 8192 columns)"},
         Malformed{
+            "several_attending_modules", of("qwen3_next", R"("mtp_num_hidden_layers": 2)"),
+            ": /mtp_num_hidden_layers: got 2, expected 0 or 1: several layers behind one projection are "
+            "not modelled"},
+        Malformed{"a_module_behind_a_recurrence",
+                  of("qwen3_5_text", R"("num_hidden_layers": 3, "mtp_num_hidden_layers": 1)"),
+                  ": /mtp_num_hidden_layers: got 1, expected 0, or a last layer that attends as the module "
+                  "does"},
+        Malformed{"a_module_with_its_own_table",
+                  of("qwen3_5_text", R"("mtp_num_hidden_layers": 1, "mtp_use_dedicated_embeddings": true)"),
+                  ": /mtp_use_dedicated_embeddings: got true, expected false: a module with an embedding of "
+                  "its own is not modelled"},
+        Malformed{"a_module_of_another_pattern",
+                  of("nemotron_h", R"("hybrid_override_pattern": "ME*E", "num_nextn_predict_layers": 1, )"
+                                   R"("mtp_hybrid_override_pattern": "M*E")"),
+                  ": /mtp_hybrid_override_pattern: got \"M*E\", expected attention and experts (*E): "
+                  "multi-token-prediction modules of other layers are not modelled"},
+        Malformed{
             "experts_in_a_latent_space",
             of("nemotron_h", R"("hybrid_override_pattern": "ME", "moe_latent_size": 1024)"),
             R"(: /moe_latent_size: got 1024, expected null: experts that work in a latent space are not modelled)"},

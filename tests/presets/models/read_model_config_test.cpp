@@ -77,6 +77,40 @@ TEST(model_from_config_text, reads_deepseek_as_downloaded) {
   EXPECT_EQ(m.mtp_layers, 1);
 }
 
+/// A projection, three norms, and a layer.
+std::int64_t module_of(const ModelSpec& m, std::int64_t layer) {
+  return 2 * m.hidden * m.hidden + 3 * m.hidden + layer;
+}
+
+TEST(model_from_config_text, a_module_of_a_hybrid_attends) {
+  for (const char* type : {"qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"}) {
+    const ModelSpec with = read(type, R"("num_hidden_layers": 8, "mtp_num_hidden_layers": 1)");
+    EXPECT_EQ(with.mtp_layers, 1) << type;
+    EXPECT_EQ(read(type, "").mtp_layers, 0) << type;
+    const ModelSpec four = read(type, R"("num_hidden_layers": 4)"),
+                    three = read(type, R"("num_hidden_layers": 3)");
+    EXPECT_EQ(costmodel::count_parameters(with).mtp, module_of(with, total(four) - total(three))) << type;
+  }
+}
+
+TEST(model_from_config_text, a_module_of_nemotron_h_attends_and_has_what_its_pattern_says) {
+  const auto model = [](const std::string& pattern, const std::string& more = "") {
+    return read("nemotron_h", R"("hybrid_override_pattern": ")" + pattern + R"(")" + more);
+  };
+  const std::string
+      of_experts = R"(, "num_nextn_predict_layers": 1, "mtp_hybrid_override_pattern": "*E")",
+      in_words = R"(, "num_nextn_predict_layers": 1, "mtp_layers_block_type": ["full_attention", "moe"])",
+      of_an_mlp = R"(, "num_nextn_predict_layers": 1, "mtp_hybrid_override_pattern": "*-")";
+  const ModelSpec experts = model("M*E", of_experts), dense = model("M*-", of_an_mlp);
+  EXPECT_EQ(costmodel::count_parameters(experts).mtp,
+            module_of(experts, total(model("M*E*E")) - total(model("M*E"))));
+  EXPECT_EQ(costmodel::count_parameters(dense).mtp,
+            module_of(dense, total(model("M*-*-")) - total(model("M*-"))));
+  EXPECT_EQ(model("M*E", in_words), experts);
+  EXPECT_EQ(model("M*E", R"(, "num_nextn_predict_layers": 1)"), experts) << "the class's own pattern";
+  EXPECT_EQ(model("M*E").mtp_layers, 0);
+}
+
 TEST(model_from_config_text, a_model_is_called_like_the_folder_of_its_config) {
   EXPECT_EQ(model_from_config_text(kLlama, "models/my-llama/config.json").name, "my-llama");
   EXPECT_EQ(model_from_config_text(kLlama, "my-llama.json").name, "my-llama");
