@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -366,6 +367,7 @@ class CalibrationRun {
     }
     note_slow_devices(result.devices);
     note_restless(result.measurements);
+    note_clocks(result.measurements);
   }
 
   /// What a short budget left out of the links, and what stands in its place.
@@ -408,6 +410,27 @@ class CalibrationRun {
         "{} of {} points vary by more than {:.0f} % between samples: this machine is busy, or its "
         "clocks change; measure again with --again when it is quiet",
         restless, measurements.size(), 100 * kRestless));
+  }
+
+  /// Rates are of the clocks that power and heat allow.
+  void note_clocks(const std::vector<validator::Measurement>& measurements) {
+    std::map<validator::PointKind, std::vector<validator::DeviceState>> states;
+    for (const validator::Measurement& m : measurements) {
+      if (m.state) states[m.point.kind].push_back(*m.state);
+    }
+    for (auto& [kind, of_kind] : states) {
+      std::ranges::sort(of_kind, {}, &validator::DeviceState::clock);
+      ClocksOfKind row{.kind = std::string{name_of(kind)},
+                       .points = static_cast<int>(of_kind.size()),
+                       .lowest = of_kind.front().clock,
+                       .median = of_kind[of_kind.size() / 2].clock,
+                       .highest = of_kind.back().clock};
+      for (const validator::DeviceState& state : of_kind) {
+        row.power = std::max(row.power, state.power);
+        row.temperature = std::max(row.temperature, state.temperature);
+      }
+      report_.clocks.push_back(std::move(row));
+    }
   }
 
   validator::SweepOptions sweep_options(double share) {

@@ -9,6 +9,14 @@
 
 namespace hexaplan::cli {
 
+/// What GPUs ran at while points of one kind were measured.
+struct ClocksOfKind {
+  std::string kind;
+  int points = 0;
+  double lowest = 0, median = 0, highest = 0;  // MHz of the multiprocessors
+  double power = 0, temperature = 0;           // the highest, W and °C
+};
+
 /// Everything `hexaplan calibrate` has to say.
 struct CalibrateReport {
   bool speaks = true;                          // false: another process of the job does
@@ -19,6 +27,7 @@ struct CalibrateReport {
   costmodel::Seconds budget, took;
   std::vector<std::string> notes;               // what was not measured, and why
   std::vector<validator::DeviceSpeed> devices;  // of a job, by rank
+  std::vector<ClocksOfKind> clocks;             // where the device says them
   int restless = 0;                             // points whose samples vary by more than a tenth
   validator::CalibrationFit fit;
 };

@@ -52,26 +52,52 @@ std::string errors(const CalibrateReport& report) {
   return format_table(rows) + "\n";
 }
 
+std::string clocks(const CalibrateReport& report) {
+  if (report.clocks.empty()) return {};
+  Rows rows{{"clock of", "points", "lowest MHz", "median MHz", "highest MHz", "at most W", "at most °C"}};
+  for (const ClocksOfKind& c : report.clocks) {
+    rows.push_back({c.kind, fmt::format("{}", c.points), fmt::format("{:.0f}", c.lowest),
+                    fmt::format("{:.0f}", c.median), fmt::format("{:.0f}", c.highest),
+                    fmt::format("{:.0f}", c.power), fmt::format("{:.0f}", c.temperature)});
+  }
+  return format_table(rows) + "\n";
+}
+
+/// What groups of other forms attain of the rate of whole hosts.
+std::string shares_of_network(const validator::NetworkFit& n) {
+  std::string text;
+  if (n.measured_pairs)
+    text += fmt::format("; pairs attain {} of that rate", format_percent(n.model.pair_share));
+  if (n.measured_exchange)
+    text += fmt::format("; all-to-alls attain {}", format_percent(n.model.exchange_share));
+  if (n.measured_contention) {
+    text += fmt::format("; {} is lost per doubling of the groups that share a host's cards",
+                        format_percent(n.model.contention_per_doubling));
+  }
+  return text;
+}
+
 std::string links(const CalibrateReport& report) {
   if (report.fit.lines.empty()) return {};
-  Rows rows{{"collective", "ranks", "hosts", "points", "latency", "+-", "GB/s of payload", "median off"}};
+  Rows rows{{"collective", "ranks", "apart", "hosts", "at once", "points", "latency", "+-", "GB/s of payload",
+             "median off"}};
   for (const CollectiveLine& line : report.fit.lines) {
-    rows.push_back({std::string{presets::name_in(presets::kCollectiveNames, line.kind)},
-                    fmt::format("{}", line.ranks), fmt::format("{}", line.nodes),
-                    fmt::format("{}", line.points), format_duration(line.latency),
-                    format_duration(line.latency_error),
-                    std::isfinite(line.rate.value()) ? fmt::format("{:.2f}", line.rate.value() / 1e9) : "-",
-                    format_percent(line.median_error)});
+    rows.push_back(
+        {std::string{presets::name_in(presets::kCollectiveNames, line.kind)}, fmt::format("{}", line.ranks),
+         fmt::format("{}", line.stride), fmt::format("{}", line.nodes), fmt::format("{}", line.groups),
+         fmt::format("{}", line.points), format_duration(line.latency), format_duration(line.latency_error),
+         std::isfinite(line.rate.value()) ? fmt::format("{:.2f}", line.rate.value() / 1e9) : "-",
+         format_percent(line.median_error)});
   }
   std::string text = format_table(rows) + "\n";
   if (report.fit.network) {
     const validator::NetworkFit& n = *report.fit.network;
     text += fmt::format(
-        "network between hosts: {} of the card's rate (+- {}), {} per collective, {} per step; {} points, "
+        "network between hosts: {} of the card's rate (+- {}), {} per collective, {} per step{}; {} points, "
         "median {} off\n\n",
         format_percent(n.model.bandwidth_efficiency), format_percent(n.efficiency_error),
-        format_duration(n.model.base_latency), format_duration(n.model.hop_latency), n.points,
-        format_percent(n.median_error));
+        format_duration(n.model.base_latency), format_duration(n.model.hop_latency), shares_of_network(n),
+        n.points, format_percent(n.median_error));
   }
   return text;
 }
@@ -100,11 +126,27 @@ std::string points_text(const CalibrateReport& report) {
   return text;
 }
 
+JsonArray clocks_json(const CalibrateReport& report) {
+  JsonArray rows;
+  for (const ClocksOfKind& c : report.clocks) {
+    rows.push_back(JsonObject{{"kind", c.kind},
+                              {"points", c.points},
+                              {"lowest_mhz", c.lowest},
+                              {"median_mhz", c.median},
+                              {"highest_mhz", c.highest},
+                              {"most_watts", c.power},
+                              {"most_celsius", c.temperature}});
+  }
+  return rows;
+}
+
 JsonArray lines_json(const CalibrateReport& report) {
   JsonArray rows;
   for (const CollectiveLine& line : report.fit.lines) {
     JsonObject row{{"kind", presets::name_in(presets::kCollectiveNames, line.kind)},
                    {"ranks", line.ranks},
+                   {"stride", line.stride},
+                   {"groups", line.groups},
                    {"hosts", line.nodes},
                    {"points", line.points},
                    {"latency_seconds", line.latency.value()},
@@ -121,7 +163,7 @@ JsonArray lines_json(const CalibrateReport& report) {
 std::string calibrate_text(const CalibrateReport& report, const TextStyle& style) {
   std::string text = fmt::format("{} ({}): {}\n", style.bold(report.device), report.gpu, points_text(report));
   for (const std::string& note : report.notes) text += fmt::format("{}\n", note);
-  text += "\n" + numbers(report) + errors(report) + links(report) + worst(report);
+  text += "\n" + numbers(report) + errors(report) + clocks(report) + links(report) + worst(report);
   const char* const flag = report.logs.empty() ? "--calibration" : "--fabric";
   return text + fmt::format("Written to {}; predictions take it with {} {}\n", style.bold(report.out), flag,
                             report.out);
@@ -163,6 +205,7 @@ JsonValue calibrate_json(const CalibrateReport& report) {
                     {"left_out", report.left_out},
                     {"restless", report.restless},
                     {"devices", std::move(devices)},
+                    {"clocks", clocks_json(report)},
                     {"seconds", report.took.value()},
                     {"budget_seconds", report.budget.value()},
                     {"notes", std::move(notes)},
@@ -171,12 +214,17 @@ JsonValue calibrate_json(const CalibrateReport& report) {
                     {"collectives", lines_json(report)}};
   if (report.fit.network) {
     const validator::NetworkFit& n = *report.fit.network;
-    object.emplace_back("network", JsonObject{{"bandwidth_efficiency", n.model.bandwidth_efficiency},
-                                              {"base_latency_seconds", n.model.base_latency.value()},
-                                              {"hop_latency_seconds", n.model.hop_latency.value()},
-                                              {"points", n.points},
-                                              {"median", n.median_error},
-                                              {"p90", n.p90_error}});
+    JsonObject network{{"bandwidth_efficiency", n.model.bandwidth_efficiency},
+                       {"base_latency_seconds", n.model.base_latency.value()},
+                       {"hop_latency_seconds", n.model.hop_latency.value()}};
+    if (n.measured_contention)
+      network.emplace_back("contention_per_doubling", n.model.contention_per_doubling);
+    if (n.measured_pairs) network.emplace_back("pair_share", n.model.pair_share);
+    if (n.measured_exchange) network.emplace_back("exchange_share", n.model.exchange_share);
+    network.emplace_back("points", n.points);
+    network.emplace_back("median", n.median_error);
+    network.emplace_back("p90", n.p90_error);
+    object.emplace_back("network", std::move(network));
   }
   return object;
 }

@@ -81,6 +81,12 @@ struct NetworkModel {
   Seconds hop_latency;  // per step between nodes, on top of NCCL's own; Simple waits for it twice
   double congestion_per_doubling = 0;  // bandwidth lost per doubling of nodes beyond `congestion_free_nodes`
   double congestion_free_nodes = 1;
+  /// Rate of a card that is lost per doubling of the groups that share a node's cards at the same time
+  /// (strided groups of data parallelism, pipelines); negative where they attain more than one group over
+  /// whole nodes.
+  double contention_per_doubling = 0;
+  /// Of that rate: what messages between two GPUs attain, and all-to-alls, which are many of them at once.
+  double pair_share = 1, exchange_share = 1;
 };
 
 /// Measured curves of one GPU type (or a prior). Data: written by `hexaplan calibrate` or fitted from

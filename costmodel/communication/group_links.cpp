@@ -18,6 +18,12 @@ double uncongested_share(const NetworkModel& network, double domains) {
   return std::pow(1.0 - network.congestion_per_doubling, std::log2(domains / free));
 }
 
+/// Share of a card's rate left when `groups` share the cards of a node.
+double uncontended_share(const NetworkModel& network, std::int64_t groups) {
+  if (network.contention_per_doubling == 0 || groups <= 1) return 1.0;
+  return std::pow(1.0 - network.contention_per_doubling, std::log2(static_cast<double>(groups)));
+}
+
 /// Without a switch the links are split evenly over the peers of the domain (hybrid cube mesh, Infinity
 /// Fabric).
 double reachable_share(const GroupLinks& links, double domain_ranks) {
@@ -97,7 +103,7 @@ GroupLinks links_of(const GroupPlacement& group, const ClusterSpec& cluster, con
   if (network.ceiling.value() > 0) {
     cards = std::min(cards, network.ceiling.value());
   }
-  cards *= uncongested_share(network, links.domains);
+  cards *= uncongested_share(network, links.domains) * uncontended_share(network, group.sharing);
   const double of_group = domain_ranks / static_cast<double>(std::max<std::int64_t>(1, group.sharing));
   links.cards = links.outside = cards * std::min(links.per_domain, of_group);
   links.outside_pair = cards * std::min(1.0, of_group);

@@ -20,10 +20,11 @@ struct Call {
   double bytes;
   const GroupLinks& links;
   const Architecture& architecture;
-  double network_latency;   // us that the network adds to NCCL's own per hop
-  std::size_t nodes_index;  // column of ByNodes
-  double steps;             // of a ring
-  double channels;          // graph channels: NVLink's inside, two per card between nodes
+  double network_latency;             // us that the network adds to NCCL's own per hop
+  double pair_share, exchange_share;  // of the cards' rate
+  std::size_t nodes_index;            // column of ByNodes
+  double steps;                       // of a ring
+  double channels;                    // graph channels: NVLink's inside, two per card between nodes
 
   [[nodiscard]] bool several_domains() const { return links.domains > 1; }
   [[nodiscard]] bool gathers_or_scatters() const {
@@ -37,8 +38,16 @@ Call make_call(CollectiveKind kind, double bytes, const GroupLinks& links, const
   const std::size_t nodes_index = links.domains <= 1 ? 0 : links.domains <= 2 ? 1 : 2;
   const double channels = links.domains > 1 ? std::min(architecture.graph_channels, 2 * links.per_domain)
                                             : architecture.graph_channels;
-  return {kind,        bytes,      links,   architecture, network.hop_latency.value() / kMicrosecond,
-          nodes_index, ring_steps, channels};
+  return {kind,
+          bytes,
+          links,
+          architecture,
+          network.hop_latency.value() / kMicrosecond,
+          network.pair_share,
+          network.exchange_share,
+          nodes_index,
+          ring_steps,
+          channels};
 }
 
 constexpr std::size_t index_of(Protocol protocol) {
@@ -315,7 +324,8 @@ Seconds all_to_all_time(const Call& call) {
     time = each * pieces_inside(links) / (links.inside * share);
   }
   if (call.several_domains()) {
-    time = std::max(time, each * (links.ranks - links.per_domain) * links.per_domain / links.cards);
+    const double cards = links.cards * call.exchange_share;
+    time = std::max(time, each * (links.ranks - links.per_domain) * links.per_domain / cards);
     latency +=
         network_step(call, row, Protocol::Simple) + nccl::kNetOverhead * (links.ranks - links.per_domain);
   }
@@ -330,7 +340,7 @@ Seconds all_to_all_time(const Call& call) {
 Seconds send_time(const Call& call) {
   const nccl::Latency& row = latency_of(Algorithm::Ring);
   const bool outside = call.several_domains();
-  const double rate = outside ? call.links.outside_pair : call.links.inside_pair;
+  const double rate = outside ? call.links.outside_pair * call.pair_share : call.links.inside_pair;
   const double step =
       outside ? network_step(call, row, Protocol::Simple) : inside_step(call, row, Protocol::Simple);
   return Seconds{(row.base[index_of(Protocol::LL)] + step + detour(call, row)) * kMicrosecond +

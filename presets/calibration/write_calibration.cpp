@@ -134,6 +134,10 @@ JsonValue network_json(const costmodel::NetworkModel& network, const LinksToWrit
   object.emplace_back("hop_latency", microseconds_text(network.hop_latency));
   object.emplace_back("congestion_per_doubling", rounded(network.congestion_per_doubling));
   object.emplace_back("congestion_free_nodes", network.congestion_free_nodes);
+  if (network.contention_per_doubling != 0)
+    object.emplace_back("contention_per_doubling", rounded(network.contention_per_doubling));
+  if (network.pair_share != 1) object.emplace_back("pair_share", rounded(network.pair_share));
+  if (network.exchange_share != 1) object.emplace_back("exchange_share", rounded(network.exchange_share));
   object.emplace_back("source", links.source);
   return object;
 }

@@ -34,11 +34,19 @@ fitted gemm.share 0.71 0.79               # 0.75
 fitted gemm.fp8.share 0.57 0.63           # 0.6
 fitted sustained 0.88 0.92                # 0.9
 fitted gemm.fp8.sustained_ratio 0.93 0.97 # 0.95
+# Clocks beside the points: the sustained product's are held back by power.
+python3 - "$folder/out" <<'PYTHON' || fail "clocks: $(cat "$folder/out")"
+import json, sys
+clocks = {row["kind"]: row for row in json.load(open(sys.argv[1]))["clocks"]}
+assert clocks["memory-bound"]["median_mhz"] == 1980 and clocks["memory-bound"]["most_watts"] == 520, clocks
+assert abs(clocks["sustained gemm"]["lowest_mhz"] - 1782) < 1 and clocks["sustained gemm"]["most_watts"] == 698, clocks
+PYTHON
 awk '/"fp8": \{/ { inside = 1 } inside && /"source"/ { print; exit }' "$calibration" | grep -q '"measured on cuda:0 NVIDIA H100' ||
   fail "the curve of fp8 does not say that it was measured here"
 
 calibrate
 said '"measured": 0,' # all of it is in the store
+said '"lowest_mhz": 1782' # with its clocks
 
 estimate=(estimate --model llama-3.1-8b --cluster 8xH100 --layout tp8 --precision fp8 --quiet --json)
 "$folder/hexaplan" "${estimate[@]}" --calibration "$calibration" >"$folder/with" || fail "it cannot be read back"

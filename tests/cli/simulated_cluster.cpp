@@ -56,6 +56,9 @@ SimulatedCluster read_cluster() {
   cluster.per_node = static_cast<int>(number("per_node", 1));
   cluster.node = {number("node_us", 3) * 1e-6, number("node_GBps", 300) * 1e9};
   cluster.network = {number("network_us", 15) * 1e-6, number("network_GBps", 40) * 1e9};
+  cluster.contention = number("contention", 0);
+  cluster.pairs = number("pairs", 1);
+  cluster.exchange = number("exchange", 1);
   cluster.beside = number("beside", 1);
   cluster.sustained = number("sustained", 0.9);
   cluster.slow = static_cast<int>(number("slow", -1));
@@ -235,12 +238,12 @@ bool MeetingPlace::complete(std::uint64_t key, Result& result) {
 }
 
 MeetingPlace::Result MeetingPlace::meet(std::uint64_t key, int size, int index, double time,
-                                        const std::atomic<bool>& given_up) {
-  announce(key, size, index, time, 0);
+                                        const std::atomic<bool>& given_up, std::int64_t value) {
+  announce(key, size, index, time, value);
   const Locked lock{shared_->mutex};
   Slot& at = slot(key);
   wait_for(at, given_up);
-  Result result{at.latest, {}};
+  Result result{at.latest, {at.values, at.values + at.size}};
   if (++at.left == at.size) at.key = 0;
   return result;
 }

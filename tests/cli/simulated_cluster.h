@@ -17,6 +17,9 @@ namespace hexaplan::validator {
 ///   node_us, node_GBps     latency and rate of a link inside a host
 ///   network_us, network_GBps   what the network adds to each of NCCL's own steps between hosts, and what
 ///                          one of its cards attains
+///   contention=0.1         of a card's rate, lost per doubling of the groups of a split that talk through a
+///                          host's cards at the same time
+///   pairs=0.8 exchange=0.7 of that rate, what messages between two ranks and all-to-alls attain
 ///   beside=1.25            a product takes so much longer while a message is under way
 ///   slow=3 slowness=1.1    this rank's GPU takes so much longer for everything
 ///   fails=gemm:cudaErrorLaunchFailure failing=1    this call fails with this code, in process 1 alone: open,
@@ -29,6 +32,7 @@ struct SimulatedCluster {
   std::string folder;
   int per_node = 1;
   Link node, network;
+  double contention = 0, pairs = 1, exchange = 1;
   double beside = 1, sustained = 0.9, slowness = 1;
   int slow = -1, other = -1, failing = 0;
   std::string failing_call, failing_code;
@@ -76,7 +80,7 @@ class MeetingPlace {
   [[nodiscard]] bool complete(std::uint64_t key, Result& result);
   /// announce, and waits, until `given_up` is set. Whoever leaves last ends the meeting.
   [[nodiscard]] Result meet(std::uint64_t key, int size, int index, double time,
-                            const std::atomic<bool>& given_up);
+                            const std::atomic<bool>& given_up, std::int64_t value = 0);
   /// The time of the one that announces a meeting of one; waits for it and ends the meeting.
   [[nodiscard]] double take(std::uint64_t key, const std::atomic<bool>& given_up);
 

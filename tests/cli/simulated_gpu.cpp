@@ -172,9 +172,16 @@ class SimulatedGpu : public Device {
                            const View& dx) override {
     move({d_act, x, dx});
   }
+  /// Held back by power as long as one product runs on.
+  [[nodiscard]] std::optional<validator::DeviceState> state() override {
+    constexpr double kClock = 1980, kPower = 520, kMostPower = 698, kTemperature = 61;
+    return validator::DeviceState{.clock = kClock * (held_back_ ? truth_.sustained : 1),
+                                  .power = held_back_ ? kMostPower : kPower,
+                                  .temperature = kTemperature};
+  }
   void embedding_lookup(const View& /*ids*/, const View& /*table*/, std::int64_t /*first*/,
                         const View& out) override {
-    move({out});
+    move({out, out});
   }
   void embedding_backward(const View& /*ids*/, const View& d_out, std::int64_t /*first*/,
                           const View& /*d_table*/) override {
@@ -189,8 +196,8 @@ class SimulatedGpu : public Device {
   }
   void cross_entropy_gradient(const View& logits, std::int64_t /*valid*/, const View& /*maxima*/,
                               const View& /*sums*/, const View& /*targets*/, std::int64_t /*first*/,
-                              double /*factor*/, const View& /*d_logits*/, const View& /*loss*/) override {
-    move({logits});
+                              double /*factor*/, const View& d_logits, const View& /*loss*/) override {
+    move({logits, d_logits});
   }
   void add(const View& to, const View& other) override { move({to, to, other}); }
   void scale(const View& x, double /*factor*/) override { move({x, x}); }
@@ -286,6 +293,7 @@ class SimulatedGpu : public Device {
   }
 
   void move(std::initializer_list<View> views) {
+    held_back_ = false;
     Bytes bytes;
     for (const View& v : views) bytes += Bytes{static_cast<double>(v.bytes())};
     take_time(bytes.value() > 4096 ? memory_bound_time(bytes, gpu_, truth_).value()
@@ -310,7 +318,8 @@ class SimulatedGpu : public Device {
     busy_ = same ? busy_ + alone : alone;
     last_ = shape;
     precision_ = precision;
-    take_time_of_product(busy_ > kShort ? gemm_time(shape, precision, gpu_, truth_).value() : alone);
+    held_back_ = busy_ > kShort;
+    take_time_of_product(held_back_ ? gemm_time(shape, precision, gpu_, truth_).value() : alone);
   }
   void attend(const AttentionBlock& b, costmodel::Direction direction) {
     fail_if_told("attention", number_);
@@ -335,6 +344,7 @@ class SimulatedGpu : public Device {
   costmodel::Calibration truth_ = truth();
   std::array<SimulatedStream, 2> streams_{};
   double busy_ = 0;
+  bool held_back_ = false;  // by power
   GemmShape last_;
   Precision precision_ = Precision::Bf16;
   std::uintptr_t taken_ = 0;

@@ -7,8 +7,11 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -29,7 +32,7 @@ using costmodel::CollectiveKind;
 using Link = SimulatedCluster::Link;
 
 /// What messages of one kind tell apart.
-enum : std::uint64_t { kJoin = 1, kSplit, kPart, kCollective, kMessage };
+enum : std::uint64_t { kJoin = 1, kSplit, kPart, kCollective, kMessage, kAtOnce };
 
 struct Group {
   std::uint64_t id = 0;
@@ -40,6 +43,13 @@ struct Group {
   const Group* parent = nullptr;
   int colour = 0;
   std::uint64_t calls = 0, splits = 0;
+  /// Groups of the same size that one split made, this one included: they share cards when they talk at once.
+  struct Sister {
+    int world_rank, colour;
+  };
+  std::vector<Sister> sisters;  // all ranks of all of them; empty: no other group
+  int among_sisters = 0;
+  std::uint64_t family = 0, at_once = 0;
   std::atomic<bool> aborted{false};
   std::array<std::uint64_t, MeetingPlace::kMostRanks> sent{}, received{};
 };
@@ -91,7 +101,8 @@ const costmodel::ClusterSpec& cluster_of_hosts() {
 /// Between hosts a message takes what NCCL's own model says (NVIDIA/nccl src/graph/tuning.cc: of a ring's
 /// steps those between nodes, 2 (nodes - 1) of an all-reduce, wait for the network) over cards that attain
 /// the rate and add the latency to each of those steps.
-double over_network(CollectiveKind kind, double payload, const std::vector<int>& world_ranks) {
+double over_network(CollectiveKind kind, double payload, const std::vector<int>& world_ranks,
+                    int sharing = 1) {
   const int per_node = simulated_cluster().per_node;
   std::set<int> hosts;
   for (const int rank : world_ranks) hosts.insert(rank / per_node);
@@ -105,9 +116,36 @@ double over_network(CollectiveKind kind, double payload, const std::vector<int>&
     group.within[i] = inside ? ranks / static_cast<std::int64_t>(hosts.size()) : ranks;
   }
   costmodel::Calibration links;
-  links.network = {.bandwidth_efficiency = 1,
-                   .hop_latency = costmodel::Seconds{simulated_cluster().network.latency}};
+  links.network = {.bandwidth_efficiency = std::pow(1 - simulated_cluster().contention, std::log2(sharing)),
+                   .hop_latency = costmodel::Seconds{simulated_cluster().network.latency},
+                   .pair_share = simulated_cluster().pairs,
+                   .exchange_share = simulated_cluster().exchange};
   return costmodel::collective_cost(kind, costmodel::Bytes{payload}, group, cluster, links).time.value();
+}
+
+/// How many groups talk through the cards of this group's hosts while it does, this one included. All ranks
+/// of all groups have to come: a program that does not let them talk at once is found here.
+int groups_that_share(Group& group, CollectiveKind kind, double payload, double begin) {
+  if (group.sisters.empty() || simulated_cluster().contention == 0) return 1;
+  constexpr double kPicosecond = 1e-12;
+  const std::array key{group.family, std::uint64_t{kAtOnce}, group.at_once++};
+  const auto ranks = static_cast<int>(group.sisters.size());
+  const std::vector<std::int64_t> begins = MeetingPlace::here()
+                                               .meet(mixed(key), ranks, group.among_sisters, begin,
+                                                     group.aborted, std::llround(begin / kPicosecond))
+                                               .values;
+  const double lasts = over_network(kind, payload, group.world_ranks);
+  const int per_node = simulated_cluster().per_node;
+  const auto on_my_hosts = [&](int rank) {
+    return std::any_of(group.world_ranks.begin(), group.world_ranks.end(),
+                       [&](int mine) { return mine / per_node == rank / per_node; });
+  };
+  std::set<int> colours{group.colour};
+  for (std::size_t i = 0; i < group.sisters.size(); ++i) {
+    const bool at_once = std::abs(static_cast<double>(begins[i]) * kPicosecond - begin) < lasts;
+    if (at_once && on_my_hosts(group.sisters[i].world_rank)) colours.insert(group.sisters[i].colour);
+  }
+  return static_cast<int>(colours.size());
 }
 
 void messages_until(double time) {
@@ -137,10 +175,11 @@ int collective(const char* call, void* handle, void* stream, CollectiveKind kind
         MeetingPlace::here().meet(mixed(key), group.size, group.rank, clock.now, group.aborted).latest;
     const Link link = simulated_cluster().node;
     const bool all_in_one_round = kind == CollectiveKind::Broadcast;
-    clock.now =
-        begin + (in_one_node(group.world_ranks)
-                     ? rounds * (link.latency + bytes / link.rate)
-                     : over_network(kind, bytes * (all_in_one_round ? 1 : group.size), group.world_ranks));
+    const double payload = bytes * (all_in_one_round ? 1 : group.size);
+    clock.now = begin + (in_one_node(group.world_ranks)
+                             ? rounds * (link.latency + bytes / link.rate)
+                             : over_network(kind, payload, group.world_ranks,
+                                            groups_that_share(group, kind, payload, begin)));
     messages_until(clock.now);
   });
 }
@@ -184,6 +223,21 @@ void* split(void* handle, int colour, int key) {
   return group.release();
 }
 
+/// Among all parts of a split. Before the group's rank is that among its own members.
+void find_sisters(Group& group, const std::vector<std::int64_t>& wishes) {
+  constexpr std::int64_t kColours = 1 << 16;
+  std::map<std::int64_t, int> sizes;
+  for (const std::int64_t wish : wishes) ++sizes[wish / kColours - 1];
+  for (std::size_t rank = 0; rank < wishes.size(); ++rank) {
+    const std::int64_t colour = wishes[rank] / kColours - 1;
+    if (colour < 0 || sizes[colour] != group.size) continue;
+    if (static_cast<int>(rank) == group.rank) group.among_sisters = static_cast<int>(group.sisters.size());
+    group.sisters.push_back({group.parent->world_ranks[rank], static_cast<int>(colour)});
+  }
+  if (static_cast<int>(group.sisters.size()) == group.size) group.sisters.clear();
+  group.family = group.meeting;
+}
+
 /// All wishes are known: who is in this part, by key.
 void part(Group& group, const std::vector<std::int64_t>& wishes) {
   constexpr std::int64_t kColours = 1 << 16;
@@ -198,6 +252,7 @@ void part(Group& group, const std::vector<std::int64_t>& wishes) {
     const int of_parent = members[static_cast<std::size_t>(rank)].second;
     group.world_ranks.push_back(group.parent->world_ranks[static_cast<std::size_t>(of_parent)]);
   }
+  find_sisters(group, wishes);
   const std::array id{group.meeting, std::uint64_t{kPart}, static_cast<std::uint64_t>(group.colour)};
   const int of_parent = group.rank;
   const auto self = std::find_if(members.begin(), members.end(),
@@ -276,11 +331,12 @@ std::uint64_t message_key(const Group& group, int from, int to, std::uint64_t nu
 
 /// One to every other rank are an all-to-all, in which a rank's own part counts; others run beside each
 /// other, as those of a ring.
-double messages_over_network(const Group& group, const Messages& run, double bytes) {
+double messages_over_network(Group& group, const Messages& run, double bytes, double begin) {
   const auto others = static_cast<double>(group.size - 1);
-  if (run.sends.size() > 1 && static_cast<double>(run.sends.size()) == others)
-    return over_network(CollectiveKind::AllToAll, bytes * group.size / others, group.world_ranks);
-  return over_network(CollectiveKind::SendRecv, bytes, group.world_ranks);
+  const bool all = run.sends.size() > 1 && static_cast<double>(run.sends.size()) == others;
+  const CollectiveKind kind = all ? CollectiveKind::AllToAll : CollectiveKind::SendRecv;
+  const double payload = all ? bytes * group.size / others : bytes;
+  return over_network(kind, payload, group.world_ranks, groups_that_share(group, kind, payload, begin));
 }
 
 int run_messages(void* handle, const Messages& run) {
@@ -307,7 +363,7 @@ int run_messages(void* handle, const Messages& run) {
       if (run.sends.empty()) bytes += m.bytes;
     }
     clock.now = begin + (in_one_node(group.world_ranks) ? std::max(sent, received)
-                                                        : messages_over_network(group, run, bytes));
+                                                        : messages_over_network(group, run, bytes, begin));
     // A message between two stages is too small to slow anything down.
     if (run.sends.size() + run.receives.size() > 1) messages_until(clock.now);
   });

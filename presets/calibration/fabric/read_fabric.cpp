@@ -98,6 +98,11 @@ NetworkEntry read_network(const ValueReader& value, std::string_view kind, std::
   entry.model.hop_latency = reader.required("hop_latency").seconds();
   entry.model.congestion_per_doubling = reader.required("congestion_per_doubling").number({0.0, 0.9});
   entry.model.congestion_free_nodes = reader.required("congestion_free_nodes").number({1.0, 1e9});
+  if (const auto contention = reader.optional("contention_per_doubling"))
+    entry.model.contention_per_doubling = contention->number({-0.5, 0.9});
+  if (const auto share = reader.optional("pair_share")) entry.model.pair_share = share->number({0.01, 2.0});
+  if (const auto share = reader.optional("exchange_share"))
+    entry.model.exchange_share = share->number({0.01, 2.0});
   entry.source = reader.required("source").text();
   reader.skip("fit");
   reader.finish();

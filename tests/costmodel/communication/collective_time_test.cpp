@@ -192,6 +192,38 @@ TEST(collective_cost, congestion_and_hop_latency_only_ever_cost_time) {
             microseconds(CollectiveKind::AllGather, 1_GiB, placed(32, 8), cluster));
 }
 
+TEST(collective_cost, groups_that_share_a_nodes_cards_lose_a_share_of_the_rate_per_doubling) {
+  Calibration contended = ideal_network();
+  contended.network.contention_per_doubling = 0.1;
+  const ClusterSpec cluster = h100_nodes(64);
+  for (const CollectiveKind kind : kKinds) {
+    GroupPlacement group = placed(64, 1);
+    for (const int doublings : {0, 1, 3}) {
+      group.sharing = std::int64_t{1} << doublings;
+      const double plain = microseconds(kind, 16_GiB, group, cluster, ideal_network());
+      EXPECT_NEAR(plain / microseconds(kind, 16_GiB, group, cluster, contended), std::pow(0.9, doublings),
+                  1e-3)
+          << static_cast<int>(kind) << ", " << group.sharing;
+    }
+  }
+}
+
+TEST(collective_cost, pairs_and_all_to_alls_between_nodes_have_a_share_of_their_own) {
+  Calibration shared = ideal_network();
+  shared.network.pair_share = 0.5;
+  shared.network.exchange_share = 0.25;
+  const ClusterSpec cluster = h100_nodes(64);
+  for (const CollectiveKind kind : kKinds) {
+    const double share = kind == CollectiveKind::SendRecv ? 0.5 : kind == CollectiveKind::AllToAll ? 0.25 : 1;
+    const auto ratio = [&](const GroupPlacement& group) {
+      return microseconds(kind, 16_GiB, group, cluster, ideal_network()) /
+             microseconds(kind, 16_GiB, group, cluster, shared);
+    };
+    EXPECT_NEAR(ratio(placed(64, 1)), share, 1e-3) << static_cast<int>(kind);
+    EXPECT_EQ(ratio(placed(8, 8)), 1) << "inside a node, " << static_cast<int>(kind);
+  }
+}
+
 // --- measured curves
 // ----------------------------------------------------------------------------------------------
 

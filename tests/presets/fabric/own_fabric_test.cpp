@@ -29,7 +29,10 @@ LinksToWrite some_links() {
   links.collectives = {{CollectiveKind::AllGather, 8, {{10, 20, 30}}, {11.5, 42.25, 1234.5}}};
   links.network = costmodel::NetworkModel{.bandwidth_efficiency = 0.77,
                                           .base_latency = costmodel::Seconds{21e-6},
-                                          .hop_latency = costmodel::Seconds{3e-6}};
+                                          .hop_latency = costmodel::Seconds{3e-6},
+                                          .contention_per_doubling = 0.125,
+                                          .pair_share = 0.75,
+                                          .exchange_share = 0.5};
   links.overlap_slowdown = 1.21;
   return links;
 }
@@ -42,6 +45,9 @@ void expect_links(const Calibration& calibration) {
   EXPECT_THAT(calibration.collectives[0].microseconds, testing::ElementsAre(11.5, 42.25, 1234.5));
   EXPECT_DOUBLE_EQ(calibration.network.bandwidth_efficiency, 0.77);
   EXPECT_DOUBLE_EQ(calibration.network.base_latency.value(), 21e-6);
+  EXPECT_DOUBLE_EQ(calibration.network.contention_per_doubling, 0.125);
+  EXPECT_DOUBLE_EQ(calibration.network.pair_share, 0.75);
+  EXPECT_DOUBLE_EQ(calibration.network.exchange_share, 0.5);
 }
 
 TEST(own_fabric, a_request_takes_it_instead_of_the_clusters_links) {

@@ -457,6 +457,49 @@ TEST(fit, attention_that_leaves_multiprocessors_idle_does_not_bend_the_curve) {
   }
 }
 
+TEST(fit, kernels_that_no_layer_runs_have_a_share_of_their_own_and_bend_no_curve) {
+  const ClusterSpec cluster = cluster_of(1, 8);
+  const double bandwidth = cluster.gpu.memory_bandwidth.value();
+  std::vector<Measurement> measured;
+  for (const MemoryStep step : {MemoryStep::Copy, MemoryStep::RmsNorm, MemoryStep::Embedding,
+                                MemoryStep::Cast, MemoryStep::GatherRows, MemoryStep::LossGradient}) {
+    const bool of_layers = step == MemoryStep::Copy || step == MemoryStep::RmsNorm;
+    for (const std::int64_t elements : {1 << 24, 1 << 26, 1 << 28}) {
+      const Point p{.kind = PointKind::MemoryBound, .step = step, .elements = elements};
+      measured.push_back({p, {traffic_of(p).value() / ((of_layers ? 0.8 : 0.4) * bandwidth)}});
+    }
+  }
+  const CalibrationFit fit = fit_calibration(measured, cluster, {});
+  EXPECT_NEAR(fit.calibration.memory.share, 0.8, 0.01);
+  int apart = 0;
+  for (const FitError& e : fit.errors) {
+    if (e.kind == "memory-bound cast" || e.kind == "memory-bound loss-gradient") {
+      EXPECT_NEAR(e.share, 0.4, 0.01) << e.kind;
+      ++apart;
+    }
+  }
+  EXPECT_EQ(apart, 2);
+}
+
+TEST(fit, latent_heads_make_a_curve_of_the_mean_of_their_sizes) {
+  const ClusterSpec cluster = cluster_of(1, 8);
+  costmodel::AttentionCurve latent{.head_dim = 160, .sequence = {{11, 13}}};
+  latent.forward = {0.4, 0.5};
+  latent.backward = {0.3, 0.4};
+  Calibration truth;
+  truth.attention = {latent};
+  std::vector<Measurement> measured;
+  for (const std::int64_t sequence : {2048, 8192}) {
+    Point p = causal_attention(32768 / sequence, 16, sequence);
+    p.attention.head_dim = 192;
+    measured.push_back({p, {true_seconds(p, cluster, truth)}});
+  }
+  const CalibrationFit fit = fit_calibration(measured, cluster, {});
+  EXPECT_EQ(fit.head_dims, std::vector<std::int64_t>{160});
+  for (const Measurement& m : measured)
+    EXPECT_NEAR(true_seconds(m.point, cluster, fit.calibration) / m.median(), 1, 0.01);
+}
+
 TEST(fit, attention_of_longer_sequences_follows_the_curve_that_was_there) {
   const ClusterSpec cluster = cluster_of(1, 8);
   costmodel::AttentionCurve known{.head_dim = 128, .sequence = {{10, 11, 12, 13}}};
@@ -568,6 +611,62 @@ TEST(fit_network, recovers_share_and_latencies_of_a_network) {
     EXPECT_LT(fit->median_error, 0.05);
   }
   EXPECT_FALSE(fit_network({}, cluster_of(2, 8), {}).has_value());
+}
+
+/// Groups as calibrate measures them on 8 nodes of 8.
+struct MeasuredGroup {
+  int ranks, nodes, stride, groups;
+};
+constexpr MeasuredGroup kMeasuredGroups[] = {{16, 2, 1, 4}, {64, 8, 1, 1}, {32, 8, 2, 2},
+                                             {16, 8, 4, 4}, {2, 2, 8, 32}, {8, 8, 8, 8}};
+
+TEST(fit_network, recovers_what_strided_groups_pairs_and_all_to_alls_attain) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    Noise noise{seed, 0.02};
+    Calibration truth;
+    truth.network = {.bandwidth_efficiency = noise.between(0.6, 0.95),
+                     .base_latency = Seconds{15e-6},
+                     .hop_latency = Seconds{5e-6},
+                     .contention_per_doubling = noise.between(0.03, 0.2),
+                     .pair_share = noise.between(0.5, 0.9),
+                     .exchange_share = noise.between(0.5, 0.9)};
+    std::vector<CollectiveSample> samples;
+    for (const MeasuredGroup& of : kMeasuredGroups) {
+      costmodel::Layout layout;
+      layout.tp = of.stride;
+      layout.dp = of.ranks;
+      const ClusterSpec part = cluster_of(of.nodes, 8);
+      const auto place = place_group(layout, costmodel::Group::Data, part);
+      for (const CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::AllGather,
+                                        CollectiveKind::SendRecv, CollectiveKind::AllToAll}) {
+        for (double bytes = 1 << 15; bytes <= 2e9; bytes *= 8) {
+          const double t = collective_cost(kind, Bytes{bytes}, place, part, truth).time.value();
+          samples.push_back(
+              {kind, of.ranks, of.nodes, Bytes{bytes}, noise.around(t).front(), of.stride, of.groups});
+        }
+      }
+    }
+    const auto fit = fit_network(samples, cluster_of(8, 8), {});
+    ASSERT_TRUE(fit && fit->measured_contention && fit->measured_pairs && fit->measured_exchange);
+    const costmodel::NetworkModel& found = fit->model;
+    EXPECT_NEAR(found.bandwidth_efficiency / truth.network.bandwidth_efficiency, 1, 0.03) << seed;
+    EXPECT_NEAR(found.contention_per_doubling, truth.network.contention_per_doubling, 0.01) << seed;
+    EXPECT_NEAR(found.pair_share / truth.network.pair_share, 1, 0.03) << seed;
+    EXPECT_NEAR(found.exchange_share / truth.network.exchange_share, 1, 0.03) << seed;
+  }
+}
+
+TEST(fit_network, what_no_sample_speaks_of_stays_as_it_is_known) {
+  Calibration known;
+  known.network = {.contention_per_doubling = 0.07, .pair_share = 0.6, .exchange_share = 0.9};
+  const CollectiveSample samples[] = {{CollectiveKind::AllReduce, 16, 2, Bytes{1e6}, 1e-4},
+                                      {CollectiveKind::AllReduce, 16, 2, Bytes{1e9}, 5e-3}};
+  const auto fit = fit_network(samples, cluster_of(2, 8), known);
+  ASSERT_TRUE(fit.has_value());
+  EXPECT_NEAR(fit->model.contention_per_doubling, 0.07, 1e-9);
+  EXPECT_NEAR(fit->model.pair_share, 0.6, 1e-9);
+  EXPECT_NEAR(fit->model.exchange_share, 0.9, 1e-9);
+  EXPECT_FALSE(fit->measured_contention || fit->measured_pairs || fit->measured_exchange);
 }
 
 TEST(fit_robust, lines_survive_a_fifth_of_arbitrary_outliers) {

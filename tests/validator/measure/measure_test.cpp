@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iterator>
 #include <set>
+#include <tuple>
 
 #include "tests/support/emulated_device.h"
 #include "validator/executor/communicator/threads/thread_ranks.h"
@@ -121,6 +122,19 @@ TEST(plan_kernels, a_quick_sweep_of_a_gpu_has_the_attention_of_ordinary_training
   EXPECT_LT(place("attention forward batch 4 heads 16/16 queries 4096 keys 4096 dim 64/64 causal"), quarter);
 }
 
+TEST(plan_kernels, have_latent_heads_and_every_memory_bound_kernel) {
+  for (const int per_cell : {1, 4}) {
+    int latent = 0;
+    std::set<MemoryStep> steps;
+    for (const Point& p : plan(kH100, per_cell, 0.5)) {
+      if (p.attention.head_dim == 192 && p.attention.v_head_dim == 128) ++latent;
+      if (p.kind == PointKind::MemoryBound) steps.insert(p.step);
+    }
+    EXPECT_GE(latent, per_cell == 1 ? 4 : 30);
+    EXPECT_EQ(steps.size(), static_cast<std::size_t>(kMemorySteps));
+  }
+}
+
 TEST(plan_kernels, a_quick_sweep_of_a_gpu_has_experts_of_published_models_in_every_pass_early) {
   const std::vector<std::string> names = quick_names();
   const std::set<std::string> early(names.begin(),
@@ -227,6 +241,38 @@ TEST(plan_collectives, cover_every_kind_over_groups_up_to_all_ranks) {
   }
   EXPECT_EQ(seen.size(), 6U * 4) << "2, 4, 8 and 12 ranks";
   EXPECT_GT(overlaps, 0);
+}
+
+using Form = std::tuple<int, int, int, int>;  // ranks, nodes, stride, groups at once
+std::set<Form> forms_of(const std::vector<Point>& points, CollectiveKind kind) {
+  std::set<Form> forms;
+  for (const Point& point : points) {
+    if (point.kind == PointKind::Collective && point.collective == kind)
+      forms.emplace(point.ranks, point.nodes, point.stride, point.groups);
+  }
+  return forms;
+}
+
+TEST(plan_collectives, have_the_groups_that_layouts_have_all_of_them_at_once) {
+  const std::vector<Point> points =
+      plan_collectives({.ranks = 32, .per_node = 8},
+                       {.rates = kH100, .longest_run = Seconds{1}, .memory = Bytes{4e9}, .per_cell = 1});
+  const std::set<Form> all{{2, 1, 1, 16}, {4, 1, 1, 8}, {8, 1, 1, 4},  {16, 2, 1, 2}, {32, 4, 1, 1},
+                           {16, 4, 2, 2}, {8, 4, 4, 4}, {2, 2, 8, 16}, {4, 4, 8, 8}};
+  EXPECT_EQ(forms_of(points, CollectiveKind::AllReduce), all);
+  EXPECT_EQ(forms_of(points, CollectiveKind::SendRecv), all) << "pairs across nodes";
+  std::set<Form> exchanges = all;
+  exchanges.erase({2, 2, 8, 16});
+  EXPECT_EQ(forms_of(points, CollectiveKind::AllToAll), exchanges) << "of two ranks: a pair";
+}
+
+TEST(plan_collectives, groups_that_hosts_would_cut_are_measured_alone_and_not_in_strides) {
+  const std::vector<Point> points =
+      plan_collectives({.ranks = 12, .per_node = 6},
+                       {.rates = kH100, .longest_run = Seconds{1}, .memory = Bytes{4e9}, .per_cell = 1});
+  EXPECT_EQ(
+      forms_of(points, CollectiveKind::AllGather),
+      (std::set<Form>{{2, 1, 1, 6}, {4, 1, 1, 1}, {8, 2, 1, 1}, {12, 2, 1, 1}, {6, 2, 2, 2}, {2, 2, 6, 6}}));
 }
 
 class Sweep : public testing::Test {
@@ -368,6 +414,30 @@ TEST_F(Sweep, begins_nothing_after_its_budget) {
   const SweepResult result = sweep_kernels(points, bench, store_, {.budget = Seconds{0}});
   EXPECT_EQ(result.left_out, static_cast<int>(points.size()));
   EXPECT_TRUE(result.measurements.empty());
+}
+
+TEST_F(Sweep, groups_in_strides_are_measured_at_once_and_ranks_that_are_left_over_wait) {
+  ThreadRanks ranks;
+  const RankSweep on{.backend = ranks,
+                     .ranks = {.ranks = 5},
+                     .make_device = [](int) { return make_cpu_device(Element::F32); },
+                     .bench = quick()};
+  std::vector<Point> points;
+  for (const CollectiveKind kind :
+       {CollectiveKind::AllReduce, CollectiveKind::AllToAll, CollectiveKind::SendRecv}) {
+    points.push_back({.kind = PointKind::Collective,
+                      .collective = kind,
+                      .ranks = 2,
+                      .nodes = 2,
+                      .stride = 2,
+                      .groups = 2,
+                      .payload = Bytes{4096}});
+  }
+  const SweepResult result = sweep_collectives(points, on, &store_, {});
+  ASSERT_EQ(result.measured, 3);
+  for (const Measurement& m : result.measurements) EXPECT_GT(m.median(), 0) << name_of(m.point);
+  EXPECT_EQ(name_of(points.front()),
+            "collective all-reduce 2 ranks on 2 hosts, 2 apart, 2 groups at once 4096 B");
 }
 
 TEST_F(Sweep, collectives_of_threads_are_measured_and_taken_up_again) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -61,6 +62,8 @@ class Device {
   [[nodiscard]] virtual std::string description() const = 0;
   /// What it tells of itself for the report: memory that no ledger knows, clocks, power, versions.
   [[nodiscard]] virtual std::vector<DeviceFact> facts() { return {}; }
+  /// At this moment: waits for nothing that was put on its streams. Nothing where the device does not say.
+  [[nodiscard]] virtual std::optional<DeviceState> state() { return std::nullopt; }
 
   // --- memory ---
   /// A zero-free (uninitialised) rows × cols matrix that the account holds as `label`. Throws OutOfMemory

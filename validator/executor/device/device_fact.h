@@ -18,6 +18,13 @@ struct DeviceFact {
   bool fixed = false;
 };
 
+/// What a GPU runs at, at one moment.
+struct DeviceState {
+  double clock = 0;        // of the multiprocessors, MHz
+  double power = 0;        // W
+  double temperature = 0;  // °C
+};
+
 /// Memory that a GPU lost between two looks at it. Where it gained some, other processes gave back more than
 /// was taken, and nobody knows how much that is.
 [[nodiscard]] inline DeviceFact taken_memory(std::string name, std::int64_t bytes, bool fixed = false) {

@@ -152,9 +152,10 @@ class CalibrationFitter {
   /// The optimizer's kernels apart, as soon as there are enough of them for a line. They run one after the
   /// other over all parameters; of the others a step has some of each.
   void fit_memory_bound() {
-    Measured update, other;
+    Measured update, apart, other;
     for (const Measurement* m : of(PointKind::MemoryBound))
-      (is_update(m->point) ? update : other).push_back(m);
+      (is_update(m->point) ? update : is_apart(m->point) ? apart : other).push_back(m);
+    if (!apart.empty()) (void)lines_of(apart, KernelMix::Median);
     fit_.measured_optimizer = fit_line("optimizer", update, KernelMix::OneAfterAll, calibration().optimizer);
     if (!fit_.measured_optimizer) other.insert(other.end(), update.begin(), update.end());
     fit_.measured_memory = fit_line("memory", other, KernelMix::Median, calibration().memory);
@@ -163,10 +164,14 @@ class CalibrationFitter {
     return p.step == MemoryStep::AdamW || p.step == MemoryStep::SquaredNorm;
   }
 
-  /// False without two points.
-  bool fit_line(const std::string& name, const Measured& points, KernelMix mix,
-                costmodel::MemoryCurve& curve) {
-    if (points.size() < 2) return false;
+  /// Not what every layer runs: these have shares of their own and bend no curve.
+  [[nodiscard]] static bool is_apart(const Point& p) {
+    return p.step == MemoryStep::LossGradient || p.step == MemoryStep::Embedding ||
+           p.step == MemoryStep::GatherRows || p.step == MemoryStep::Cast;
+  }
+
+  /// With every kernel's own share noted.
+  MemoryFit lines_of(const Measured& points, KernelMix mix) {
     std::vector<KernelSample> samples;
     for (const Measurement* m : points) {
       samples.push_back({.kernel = kind_of(m->point),
@@ -174,9 +179,17 @@ class CalibrationFitter {
                          .seconds = m->median(),
                          .weight = traffic_per_element(m->point.step)});
     }
-    const MemoryFit line = fit_memory(samples, mix, gpu_, calibration().launch_floor);
+    MemoryFit lines = fit_memory(samples, mix, gpu_, calibration().launch_floor);
+    for (const KernelLine& kernel : lines.kernels) shares_of_kernels_[kernel.kernel] = kernel.share;
+    return lines;
+  }
+
+  /// False without two points.
+  bool fit_line(const std::string& name, const Measured& points, KernelMix mix,
+                costmodel::MemoryCurve& curve) {
+    if (points.size() < 2) return false;
+    const MemoryFit line = lines_of(points, mix);
     curve = line.curve;
-    for (const KernelLine& kernel : line.kernels) shares_of_kernels_[kernel.kernel] = kernel.share;
     note(name + ".share", curve.share, curve.share * line.share_error, "",
          fmt::format("{} memory-bound kernels, {} points from {} to {} bytes", line.kernels.size(),
                      points.size(), least_traffic(points), most_traffic(points)));
@@ -354,7 +367,7 @@ class CalibrationFitter {
     for (const PointKind kind : {PointKind::AttentionForward, PointKind::AttentionBackward}) {
       for (const Measurement* m : of(kind)) {
         if (is_of_curve(m->point.attention) && tells_rate(*m))
-          filled.insert({m->point.attention.head_dim, kind});
+          filled.insert({head_size_of(m->point.attention), kind});
       }
     }
     std::map<std::int64_t, std::array<std::map<std::int64_t, std::vector<double>>, 2>> shares;
@@ -363,10 +376,10 @@ class CalibrationFitter {
       const bool forward = kind == PointKind::AttentionForward;
       for (const Measurement* m : of(kind)) {
         const AttentionShape& a = m->point.attention;
-        if (!is_of_curve(a) || (filled.contains({a.head_dim, kind}) && !tells_rate(*m))) continue;
+        if (!is_of_curve(a) || (filled.contains({head_size_of(a), kind}) && !tells_rate(*m))) continue;
         const double share =
             attention_share(*m, forward ? shape.tile_rows_forward : shape.tile_rows_backward);
-        shares[a.head_dim][forward ? 0 : 1][a.seq_q].push_back(share);
+        shares[head_size_of(a)][forward ? 0 : 1][a.seq_q].push_back(share);
       }
     }
     for (auto& [head_dim, both] : shares) {
@@ -375,6 +388,10 @@ class CalibrationFitter {
     }
   }
 
+  /// What a curve is of: the mean where values are narrower than queries and keys.
+  [[nodiscard]] static std::int64_t head_size_of(const AttentionShape& a) {
+    return (a.head_dim + (a.v_head_dim > 0 ? a.v_head_dim : a.head_dim)) / 2;
+  }
   /// Curves are of whole causal sequences.
   [[nodiscard]] static bool is_of_curve(const AttentionShape& a) {
     return a.causal && a.window == 0 && a.seq_q == a.seq_kv;
@@ -408,7 +425,7 @@ class CalibrationFitter {
   }
   [[nodiscard]] bool tells_of_mask(const AttentionShape& a, bool windowed) const {
     const bool same_mask = windowed ? a.window > 0 : !a.causal && a.window == 0;
-    return same_mask && std::count(fit_.head_dims.begin(), fit_.head_dims.end(), a.head_dim) > 0;
+    return same_mask && std::count(fit_.head_dims.begin(), fit_.head_dims.end(), head_size_of(a)) > 0;
   }
 
   /// Longer sequences than were measured, as the curve that was there has them: kernels keep getting faster.
@@ -464,7 +481,7 @@ class CalibrationFitter {
     std::vector<CollectiveSample> samples;
     for (const Measurement* m : of(PointKind::Collective)) {
       const Point& p = m->point;
-      samples.push_back({p.collective, p.ranks, p.nodes, p.payload, m->median()});
+      samples.push_back({p.collective, p.ranks, p.nodes, p.payload, m->median(), p.stride, p.groups});
     }
     if (samples.empty()) return;
     fit_.lines = fit_lines(samples);

@@ -22,14 +22,14 @@ using costmodel::CollectiveKind;
 using costmodel::GroupPlacement;
 using costmodel::Seconds;
 
-using GroupKey = std::tuple<CollectiveKind, int, int>;       // kind, nodes, ranks
-using SizesOfGroup = std::map<double, std::vector<double>>;  // payload → seconds
+using GroupKey = std::tuple<CollectiveKind, int, int, int, int>;  // kind, nodes, ranks, stride, groups
+using SizesOfGroup = std::map<double, std::vector<double>>;       // payload → seconds
 
 std::map<GroupKey, SizesOfGroup> by_group(std::span<const CollectiveSample> samples) {
   std::map<GroupKey, SizesOfGroup> groups;
   for (const CollectiveSample& s : samples) {
     if (s.seconds > 0 && s.payload.value() > 0)
-      groups[{s.kind, s.nodes, s.ranks}][s.payload.value()].push_back(s.seconds);
+      groups[{s.kind, s.nodes, s.ranks, s.stride, s.groups}][s.payload.value()].push_back(s.seconds);
   }
   return groups;
 }
@@ -44,7 +44,8 @@ CollectiveLine line_of(const GroupKey& key, const SizesOfGroup& sizes) {
     }
   }
   const LinearFit fit = fit_robust(problem);
-  CollectiveLine line{.kind = std::get<0>(key), .ranks = std::get<2>(key), .nodes = std::get<1>(key)};
+  const auto [kind, nodes, ranks, stride, groups] = key;
+  CollectiveLine line{.kind = kind, .ranks = ranks, .nodes = nodes, .stride = stride, .groups = groups};
   line.points = static_cast<int>(problem.values.size());
   const double latency = std::max(fit.x[0], 0.0), per_byte = std::max(fit.x[1], 0.0);
   line.latency = Seconds{latency};
@@ -60,14 +61,17 @@ CollectiveLine line_of(const GroupKey& key, const SizesOfGroup& sizes) {
 
 GroupPlacement place(const CollectiveSample& sample, const ClusterSpec& cluster) {
   ClusterSpec part = cluster;
-  part.gpus = sample.ranks;
+  part.gpus = static_cast<std::int64_t>(sample.ranks) * sample.stride;
   costmodel::Layout layout;
+  layout.tp = sample.stride;  // innermost: what lies between the members
   layout.dp = sample.ranks;
-  return place_group(layout, costmodel::Group::World, part);
+  GroupPlacement placement = place_group(layout, costmodel::Group::Data, part);
+  if (sample.groups < sample.stride) placement.sharing = 1;  // nobody else talked
+  return placement;
 }
 
-/// Fits the logarithms of share, base latency and hop latency by damped Gauss-Newton steps over numeric
-/// slopes; each step is a robust linear problem.
+/// Fits the logarithms of the network's constants by damped Gauss-Newton steps over numeric slopes; each step
+/// is a robust linear problem. A constant that no sample depends on has no slope and stays.
 class NetworkFitter {
  public:
   NetworkFitter(std::span<const CollectiveSample> samples, const ClusterSpec& cluster,
@@ -82,14 +86,20 @@ class NetworkFitter {
   [[nodiscard]] bool empty() const { return samples_.empty(); }
 
   NetworkFit fit() {
-    Parameters at{std::log(0.8), std::log(20e-6), std::log(5e-6)};
+    const costmodel::NetworkModel& before = around_.network;
+    Parameters at{std::log(0.8),
+                  std::log(20e-6),
+                  std::log(5e-6),
+                  std::log(1 - before.contention_per_doubling),
+                  std::log(before.pair_share),
+                  std::log(before.exchange_share)};
     double damping = 1e-2, loss = loss_of(residuals(at));
     for (int i = 0; i < kMostSteps && damping < kHopeless; ++i) {
       const LinearFit step = linearised(at, damping);
       Parameters next = at;
       for (std::size_t j = 0; j < kCount; ++j) next[j] += std::clamp(step.x[j], -1.0, 1.0);
-      next[0] = std::min(next[0], 0.0);  // a share
-      for (std::size_t j = 1; j < kCount; ++j) next[j] = std::max(next[j], std::log(kLeastLatency));
+      for (std::size_t j = 0; j < kCount; ++j)
+        next[j] = std::clamp(next[j], std::log(kRanges[j].least), std::log(kRanges[j].most));
       const double after = loss_of(residuals(next));
       damping *= after < loss ? 0.3 : 10.0;
       if (after < loss) {
@@ -104,19 +114,44 @@ class NetworkFitter {
             .points = static_cast<int>(errors.size()),
             .median_error = median_of(errors),
             .p90_error = quantile_of(errors, 0.9),
-            .efficiency_error = spread.error[0]};
+            .efficiency_error = spread.error[0],
+            .measured_contention =
+                any([](const GroupPlacement& lies, const CollectiveSample&) { return lies.sharing > 1; }),
+            .measured_pairs = any([](const GroupPlacement&, const CollectiveSample& sample) {
+              return sample.kind == CollectiveKind::SendRecv;
+            }),
+            .measured_exchange = any([](const GroupPlacement&, const CollectiveSample& sample) {
+              return sample.kind == CollectiveKind::AllToAll;
+            })};
   }
 
  private:
-  static constexpr std::size_t kCount = 3;
+  static constexpr std::size_t kCount = 6;
   static constexpr int kMostSteps = 60;
-  static constexpr double kHopeless = 1e8, kSlope = 1e-4, kLeastLatency = 1e-7;
+  static constexpr double kHopeless = 1e8, kSlope = 1e-4;
+  struct Range {
+    double least, most;
+  };
+  /// As read_fabric: share, latencies in seconds, what a doubling of groups leaves, shares of pairs and
+  /// all-to-alls.
+  static constexpr Range kRanges[kCount] = {{1e-3, 1},  {1e-7, 1}, {1e-7, 1},
+                                            {0.1, 1.5}, {0.01, 2}, {0.01, 2}};
   using Parameters = std::array<double, kCount>;
 
   void apply(const Parameters& p) {
     around_.network.bandwidth_efficiency = std::exp(p[0]);
     around_.network.base_latency = Seconds{std::exp(p[1])};
     around_.network.hop_latency = Seconds{std::exp(p[2])};
+    around_.network.contention_per_doubling = 1 - std::exp(p[3]);
+    around_.network.pair_share = std::exp(p[4]);
+    around_.network.exchange_share = std::exp(p[5]);
+  }
+  template <class Is>
+  [[nodiscard]] bool any(const Is& is) const {
+    for (std::size_t i = 0; i < samples_.size(); ++i) {
+      if (is(places_[i], samples_[i])) return true;
+    }
+    return false;
   }
   std::vector<double> residuals(const Parameters& p) {
     apply(p);
@@ -173,9 +208,9 @@ std::vector<CollectiveLine> fit_lines(std::span<const CollectiveSample> samples)
 std::vector<CollectiveCurve> fit_curves(std::span<const CollectiveSample> samples) {
   std::vector<CollectiveCurve> curves;
   for (const auto& [key, sizes] : by_group(samples)) {
-    if (std::get<1>(key) > 1) continue;
-    CollectiveCurve curve{
-        .kind = std::get<0>(key), .ranks = std::get<2>(key), .size = {}, .microseconds = {}};
+    const auto [kind, nodes, ranks, stride, at_once] = key;
+    if (nodes > 1 || stride > 1) continue;
+    CollectiveCurve curve{.kind = kind, .ranks = ranks, .size = {}, .microseconds = {}};
     for (const auto& [payload, times] : sizes) {
       curve.size.log2.push_back(std::log2(payload));
       curve.microseconds.push_back(1e6 * median_of(times));

@@ -48,22 +48,42 @@ CollectiveBench::CollectiveBench(Device& device, Communicator& world, const Benc
   device_.time_calls(false);
 }
 
-Communicator& CollectiveBench::group_of(int ranks) {
-  const auto same = [ranks](const auto& group) { return group.first == ranks; };
-  const auto found = std::find_if(groups_.begin(), groups_.end(), same);
-  if (found != groups_.end()) return *found->second;
-  const bool inside = world_.rank() < ranks;
-  const std::vector<int> members =
-      ranks_where(world_.size(), [&](int rank) { return (rank < ranks) == inside; });
-  return *groups_.emplace_back(ranks, world_.split(members, costmodel::Group::World)).second;
+/// Groups fill blocks of ranks · stride consecutive ranks; those behind the last block are one group that
+/// waits.
+const CollectiveBench::Groups& CollectiveBench::groups_of(const Point& point) {
+  const auto [at, added] = groups_.try_emplace(Shape{point.ranks, point.stride, point.groups});
+  Groups& groups = at->second;
+  if (!added) return groups;
+  const int block = point.ranks * point.stride, measuring = point.ranks * point.groups;
+  const auto group_at = [&](int rank) {
+    return rank < measuring ? rank / block * point.stride + rank % point.stride : -1;
+  };
+  const auto same = [&](const auto& what) {
+    return ranks_where(world_.size(), [&](int rank) { return what(rank) == what(world_.rank()); });
+  };
+  const auto measures = [measuring](int rank) { return rank < measuring; };
+  groups.measures = measures(world_.rank());
+  groups.own = world_.split(same(group_at), costmodel::Group::World);
+  if (point.groups > 1 && measuring < world_.size())
+    groups.of_all = world_.split(same(measures), costmodel::Group::World);
+  return groups;
+}
+
+Communicator& CollectiveBench::all_of(const Groups& groups, const Point& point) {
+  if (groups.of_all) return *groups.of_all;
+  return point.groups > 1 ? world_ : *groups.own;
 }
 
 std::vector<double> CollectiveBench::measure(const Point& point) {
-  assert(point.ranks >= 2 && point.ranks <= world_.size());
-  Communicator& group = group_of(point.ranks);
+  assert(point.ranks >= 2 && point.ranks * point.groups <= world_.size());
+  assert(point.groups == 1 ? point.stride == 1 : point.groups % point.stride == 0);
+  const Groups& groups = groups_of(point);
   std::vector<double> seconds(static_cast<std::size_t>(options_.samples));
-  if (world_.rank() < point.ranks) seconds = sample(group, point);
-  // Ranks outside of the group hear the numbers from rank 0.
+  if (groups.measures) {
+    all_ = &all_of(groups, point);
+    seconds = sample(*groups.own, point);
+  }
+  // Ranks outside of the groups hear the numbers from rank 0.
   std::vector<std::byte> bytes(seconds.size() * sizeof(double));
   std::memcpy(bytes.data(), seconds.data(), bytes.size());
   const std::vector<std::byte> first = world_.gather_bytes(bytes).front();
@@ -83,17 +103,17 @@ std::vector<double> CollectiveBench::sample(Communicator& group, const Point& po
   }
   // The first call makes connections; the second says how many calls make a sample, the same on all ranks.
   (void)call(group, point, buffers, 1);
-  const double once = std::max(largest(group, call(group, point, buffers, 1)), 1e-9);
+  const double once = std::max(largest(*all_, call(group, point, buffers, 1)), 1e-9);
   const int repeats =
       static_cast<int>(std::clamp(std::ceil(options_.shortest_sample.value() / once),
                                   static_cast<double>(options_.least_repeats), kMostCollectiveRepeats));
-  const int messages = beside ? messages_beside(group, point, once) : 0;
+  const int messages = beside ? messages_beside(point, once) : 0;
   std::vector<double> seconds;
   for (int i = 2; i < options_.warmups + options_.samples; ++i) {
     const double mine =
         beside ? overlapped(group, point, buffers, messages) : call(group, point, buffers, repeats);
     // A message takes as long as on its slowest rank; a GEMM beside one is that of the median GPU, as alone.
-    const double counts = beside ? middle(group, mine) : largest(group, mine);
+    const double counts = beside ? middle(*all_, mine) : largest(*all_, mine);
     if (i >= options_.warmups) seconds.push_back(counts);
     device_.reset_flops();
   }
@@ -138,10 +158,20 @@ Work CollectiveBench::start(Communicator& group, const Point& point, const Buffe
   return group.exchange({&send, 1}, {&receive, 1}, kCall);
 }
 
-/// The first call is not timed: ranks leave a barrier one after the other, and it brings their GPUs together.
-double CollectiveBench::call(Communicator& group, const Point& point, const Buffers& buffers, int repeats) {
+/// Ranks leave a barrier one after the other; a message brings the GPUs of all groups together.
+void CollectiveBench::bring_together() {
   device_.synchronize();
-  group.barrier("calibrate");
+  all_->barrier("calibrate");
+  if (meeting_.empty()) {
+    meeting_ = device_.allocate({.name = "calibrate.data", .dtype = DType::Bf16}, 1, 8);
+    device_.fill_noise(meeting_, 3, 1.0, Stream::Compute);
+  }
+  all_->all_reduce(wire(meeting_), Reduction::Max, kCall).wait();
+}
+
+/// The first call is not timed: behind it streams are not empty.
+double CollectiveBench::call(Communicator& group, const Point& point, const Buffers& buffers, int repeats) {
+  bring_together();
   start(group, point, buffers).wait();
   const TimeMark begin = device_.mark(Stream::Compute);
   for (int i = 0; i < repeats; ++i) start(group, point, buffers).wait();
@@ -163,9 +193,9 @@ double CollectiveBench::multiply(const Point& point, int times) {
 }
 
 /// So many that they are under way until the last product is done; the same on all ranks.
-int CollectiveBench::messages_beside(Communicator& group, const Point& point, double once) {
+int CollectiveBench::messages_beside(const Point& point, double once) {
   (void)multiply(point, 1);
-  const double alone = largest(group, multiply(point, kBeside));
+  const double alone = largest(*all_, multiply(point, kBeside));
   const double wanted = std::ceil(kBesideMargin * (kBeside + 1) * alone / once);
   return static_cast<int>(std::clamp(wanted, 1.0, kMostMessages));
 }
@@ -173,8 +203,7 @@ int CollectiveBench::messages_beside(Communicator& group, const Point& point, do
 /// Time of one GEMM among several that run beside messages.
 double CollectiveBench::overlapped(Communicator& group, const Point& point, const Buffers& buffers,
                                    int messages) {
-  device_.synchronize();
-  group.barrier("calibrate");
+  bring_together();
   std::vector<Work> under_way;
   under_way.reserve(static_cast<std::size_t>(messages));
   for (int i = 0; i < messages; ++i) under_way.push_back(start(group, point, buffers));

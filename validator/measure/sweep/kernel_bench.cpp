@@ -150,10 +150,11 @@ std::vector<double> KernelBench::measure(const Point& point) {
   return seconds;
 }
 
-double KernelBench::seconds_of(const Call& call, int repeats) {
+double KernelBench::seconds_of(const Call& call, int repeats, bool last) {
   const TimeMark begin = device_.mark(Stream::Compute);
   for (int i = 0; i < repeats; ++i) call();
   const TimeMark end = device_.mark(Stream::Compute);
+  if (last) state_ = device_.state();  // under load: clocks rise when it ends
   device_.synchronize();
   return device_.between(begin, end).value() / repeats;
 }
@@ -168,7 +169,7 @@ std::vector<double> KernelBench::sample(const Call& call) {
   for (int i = 2; i < options_.warmups; ++i) (void)seconds_of(call, repeats);
   std::vector<double> seconds;
   for (int i = 0; i < options_.samples; ++i) {
-    seconds.push_back(seconds_of(call, repeats));
+    seconds.push_back(seconds_of(call, repeats, i + 1 == options_.samples));
     device_.reset_flops();  // and its marks
   }
   return seconds;
@@ -304,9 +305,33 @@ KernelBench::Call KernelBench::prepare_memory_step(const Point& point) {
     case MemoryStep::SquaredNorm:
       return [=, this, sum = wide_.take(1, 1)] { device_.squared_norm(wide_.take(1, rows * cols), sum); };
     case MemoryStep::AdamW:
-      break;
+      return prepare_adamw(point.elements);
+    case MemoryStep::LossGradient:
+      return prepare_loss_gradient(rows, cols);
+    case MemoryStep::Embedding:
+      return [=, this, ids = positions_.view().row_range(0, rows)] {
+        device_.embedding_lookup(ids, in(), 0, out());
+      };
+    case MemoryStep::GatherRows:
+      return [=, this, chosen = positions_.view().row_range(0, rows)] {
+        device_.gather_rows(in(), chosen, out());
+      };
+    case MemoryStep::Cast:
+      return [=, this] { device_.copy(out(), wide_.take(rows, cols)); };
   }
-  return prepare_adamw(point.elements);
+  assert(false && "no step of this kind");
+  return {};
+}
+
+/// Of rows whose sums are 1, whatever their numbers: as many reads, writes and exponentials.
+KernelBench::Call KernelBench::prepare_loss_gradient(std::int64_t rows, std::int64_t cols) {
+  const View maxima = wide_.take(rows, 1), sums = wide_.take(rows, 2), loss = wide_.take(1, 1);
+  for (const View& view : {maxima, sums}) device_.fill(view, 1.0);
+  return [=, this, targets = positions_.view().row_range(0, rows)] {
+    const View gradient = results_.take(rows, cols);
+    device_.cross_entropy_gradient(inputs_.take(rows, cols), cols, maxima, sums, targets, 0,
+                                   1 / static_cast<double>(rows), gradient, loss);
+  };
 }
 
 KernelBench::Call KernelBench::prepare_adamw(std::int64_t elements) {

@@ -38,6 +38,8 @@ class KernelBench {
   /// Seconds per execution, every sample. Precondition: a kernel's point within the memory, in a precision of
   /// the device. Throws UnsupportedProduct.
   [[nodiscard]] std::vector<double> measure(const Point& point);
+  /// Of the device while the last sample of the last point ran.
+  [[nodiscard]] const std::optional<DeviceState>& state() const { return state_; }
   /// Whether any operand or result is one: what was measured would be arithmetic on rubbish.
   [[nodiscard]] bool holds_not_a_number();
 
@@ -64,8 +66,9 @@ class KernelBench {
   [[nodiscard]] Call prepare_attention(const Point& point);
   [[nodiscard]] Call prepare_memory_step(const Point& point);
   [[nodiscard]] Call prepare_adamw(std::int64_t elements);
+  [[nodiscard]] Call prepare_loss_gradient(std::int64_t rows, std::int64_t cols);
   [[nodiscard]] costmodel::Seconds probe_time(const Point& point);
-  [[nodiscard]] double seconds_of(const Call& call, int repeats);
+  [[nodiscard]] double seconds_of(const Call& call, int repeats, bool last = false);
   [[nodiscard]] std::vector<double> sample(const Call& call);
   [[nodiscard]] std::vector<double> sample_sustained(const Call& call);
 
@@ -74,6 +77,7 @@ class KernelBench {
   Arena inputs_, results_, wide_;  // bf16, bf16, fp32 in the ledger's terms
   std::optional<Arena> narrow_;    // E4m3, where the device multiplies it
   Tensor positions_;
+  std::optional<DeviceState> state_;
 };
 
 }  // namespace hexaplan::validator

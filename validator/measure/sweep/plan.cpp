@@ -271,9 +271,13 @@ std::vector<Point> special_gemms(const PlanLimits& limits) {
 /// Heads of one layer; several sequences of few tokens, as micro-batches have them.
 struct AttentionHeads {
   std::int64_t heads, kv_heads, head_dim, tokens;
+  std::int64_t v_head_dim = 0;  // 0: as queries and keys
+  bool rare = false;            // a quick sweep has them at two sequences, without other masks
 };
-constexpr AttentionHeads kHeads[] = {
-    {32, 8, 128, 16384}, {32, 8, 64, 16384}, {8, 1, 128, 8192}, {4, 2, 64, 1024}, {4, 2, 32, 256}};
+// The last are latent heads: published config.json of DeepSeek-V2-Lite (Hugging Face), and of a rank of
+// DeepSeek-V3 under tp=8.
+constexpr AttentionHeads kHeads[] = {{32, 8, 128, 16384}, {32, 8, 64, 16384}, {8, 1, 128, 8192, 0, true},
+                                     {4, 2, 64, 1024},    {4, 2, 32, 256},    {16, 16, 192, 8192, 128, true}};
 /// Heads of layers of 0.5 to 8 billion parameters, whose sequences fill a GPU: what most steps spend
 /// attention's time in.
 constexpr AttentionHeads kUsualHeads[] = {
@@ -289,7 +293,7 @@ AttentionShape attention_of(const AttentionHeads& h, std::int64_t sequence) {
           .seq_q = sequence,
           .seq_kv = sequence,
           .head_dim = h.head_dim,
-          .v_head_dim = h.head_dim,
+          .v_head_dim = h.v_head_dim > 0 ? h.v_head_dim : h.head_dim,
           .causal = true,
           .pairs = s * s / 2};
 }
@@ -308,11 +312,12 @@ std::vector<Point> attentions(const PlanLimits& limits) {
   std::vector<Point> result = points.take();
   for (const AttentionHeads& heads : kHeads) {
     for (const std::int64_t sequence : kSequences) {
+      const bool quick = limits.per_cell < 2;
+      if (quick && heads.rare && sequence != 4096 && sequence != 16384) continue;
       AttentionShape shape = attention_of(heads, sequence);
       add_attention(points, shape);
       const auto s = static_cast<double>(sequence);
-      const bool few = limits.per_cell < 2 && sequence != 4096 && sequence != 256;
-      if (few) continue;
+      if (quick && (heads.rare || (sequence != 4096 && sequence != 256))) continue;
       // The unmasked halves of a zig-zag ring: all queries against half of the keys.
       shape.causal = false;
       shape.seq_kv = sequence / 2;
@@ -330,7 +335,7 @@ std::vector<Point> attentions(const PlanLimits& limits) {
   return result;
 }
 
-constexpr std::int64_t kMostElements = 1 << 28;
+constexpr std::int64_t kLeastElements = 1 << 14, kLeastForRates = 1 << 24, kMostElements = 1 << 28;
 /// Memory-bound kernels run on whole rows of at most this many elements.
 constexpr std::int64_t kRowElements = 4096;
 
@@ -339,7 +344,9 @@ std::vector<Point> memory_steps(const PlanLimits& limits) {
   for (int step = 0; step < kMemorySteps; ++step) {
     const auto kind = static_cast<MemoryStep>(step);
     const int factor = limits.per_cell < 2 ? 4 : 2;
-    for (std::int64_t elements = 1 << 14; elements <= kMostElements; elements *= factor)
+    // Of what layers do not run, rates alone: they bend no curve.
+    const std::int64_t first = kind > MemoryStep::AdamW ? kLeastForRates : kLeastElements;
+    for (std::int64_t elements = first; elements <= kMostElements; elements *= factor)
       points.add({.kind = PointKind::MemoryBound, .step = kind, .elements = elements});
     // The largest that one point may have: rates are read from sizes far above the caches'.
     const double most = limits.memory.value() / traffic_per_element(kind);
@@ -383,6 +390,69 @@ void add_largest(Point point, Collector& points) {
   }
 }
 
+constexpr CollectiveKind kMeasuredKinds[] = {CollectiveKind::AllReduce,     CollectiveKind::AllGather,
+                                             CollectiveKind::ReduceScatter, CollectiveKind::AllToAll,
+                                             CollectiveKind::SendRecv,      CollectiveKind::Broadcast};
+/// Of data, pipeline, context and expert parallelism.
+constexpr std::span<const CollectiveKind> kStridedKinds{kMeasuredKinds, 5};
+
+/// Groups of 2, 4, 8 … neighbours and of all ranks: as many at once as a layout has, if none is cut by a
+/// host.
+std::vector<Point> neighbour_groups(const RankPlan& plan) {
+  std::set<int> sizes;
+  for (int size = 2; size < plan.ranks; size *= 2) sizes.insert(size);
+  if (plan.ranks > 1) sizes.insert(plan.ranks);
+  std::vector<Point> groups;
+  for (const int size : sizes) {
+    const bool alike = plan.per_node % size == 0 || size % plan.per_node == 0;
+    groups.push_back({.ranks = size,
+                      .nodes = (size + plan.per_node - 1) / plan.per_node,
+                      .groups = alike ? plan.ranks / size : 1});
+  }
+  return groups;
+}
+
+/// Groups over several hosts, whose members are `stride` ranks apart: of data parallelism beside tensor
+/// parallelism over all hosts; pairs, pipelines and rings of one GPU per host over 2, 4, 8 … hosts. All GPUs
+/// talk at once.
+std::vector<Point> strided_groups(const RankPlan& plan) {
+  const int nodes = plan.ranks / plan.per_node;
+  if (nodes < 2 || plan.ranks % plan.per_node != 0) return {};
+  std::vector<Point> groups;
+  for (int stride = 2; stride < plan.per_node; stride *= 2) {
+    if (plan.per_node % stride == 0)
+      groups.push_back({.ranks = plan.ranks / stride, .nodes = nodes, .stride = stride, .groups = stride});
+  }
+  if (plan.per_node == 1) return groups;  // neighbours
+  std::set<int> sizes{nodes};
+  for (int size = 2; size < nodes; size *= 2) sizes.insert(size);
+  for (const int size : sizes) {
+    groups.push_back(
+        {.ranks = size, .nodes = size, .stride = plan.per_node, .groups = nodes / size * plan.per_node});
+  }
+  return groups;
+}
+
+void add_collectives(Point group, std::span<const CollectiveKind> kinds, double factor, Collector& points) {
+  group.kind = PointKind::Collective;
+  for (const CollectiveKind kind : kinds) {
+    const bool is_pair = group.ranks == 2 && group.stride > 1 && kind == CollectiveKind::AllToAll;
+    if (is_pair) continue;  // as its messages
+    group.collective = kind;
+    add_payloads(group, factor, points);
+  }
+}
+
+void add_overlaps(Point group, Collector& points) {
+  group.kind = PointKind::Overlap;
+  group.gemm = kBesideMessages;
+  for (const CollectiveKind kind :
+       {CollectiveKind::AllReduce, CollectiveKind::AllGather, CollectiveKind::ReduceScatter}) {
+    group.collective = kind;
+    add_largest(group, points);
+  }
+}
+
 }  // namespace
 
 Seconds guess_time(const Point& point, const RoughRates& rates) {
@@ -408,28 +478,13 @@ std::vector<Point> plan_kernels(const PlanLimits& limits) {
 
 std::vector<Point> plan_collectives(const RankPlan& ranks, const PlanLimits& limits) {
   Collector points{limits};
-  std::set<int> groups;
-  for (int size = 2; size < ranks.ranks; size *= 2) groups.insert(size);
-  if (ranks.ranks > 1) groups.insert(ranks.ranks);
   const double factor = limits.per_cell < 2 ? 8 : 2;
-  for (const int size : groups) {
-    const int nodes = (size + ranks.per_node - 1) / ranks.per_node;
-    Point point{.kind = PointKind::Collective, .ranks = size, .nodes = nodes};
-    for (const CollectiveKind kind :
-         {CollectiveKind::AllReduce, CollectiveKind::AllGather, CollectiveKind::ReduceScatter,
-          CollectiveKind::AllToAll, CollectiveKind::SendRecv, CollectiveKind::Broadcast}) {
-      point.collective = kind;
-      add_payloads(point, factor, points);
-    }
-    if (!ranks.overlaps) continue;
-    point.kind = PointKind::Overlap;
-    point.gemm = kBesideMessages;
-    for (const CollectiveKind kind :
-         {CollectiveKind::AllReduce, CollectiveKind::AllGather, CollectiveKind::ReduceScatter}) {
-      point.collective = kind;
-      add_largest(point, points);
-    }
+  for (const Point& group : neighbour_groups(ranks)) {
+    add_collectives(group, kMeasuredKinds, factor, points);
+    if (ranks.overlaps) add_overlaps(group, points);
   }
+  // Of fewer sizes: what a card loses is the same for all.
+  for (const Point& group : strided_groups(ranks)) add_collectives(group, kStridedKinds, 8, points);
   return points.take_shuffled();
 }
 

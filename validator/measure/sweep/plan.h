@@ -41,7 +41,8 @@ struct RankPlan {
 /// beginning of it is a sweep of all kinds. Points above the limits are left out.
 [[nodiscard]] std::vector<Point> plan_kernels(const PlanLimits& limits);
 
-/// Points over groups of 2, 4, 8 … ranks and all of them: every collective by payload, and a GEMM beside one.
+/// Points over the groups that layouts have, all of a kind at once: 2, 4, 8 … neighbours and all ranks, and,
+/// over several hosts, ranks in strides. Every collective by payload, and a GEMM beside one.
 [[nodiscard]] std::vector<Point> plan_collectives(const RankPlan& ranks, const PlanLimits& limits);
 
 }  // namespace hexaplan::validator

@@ -28,12 +28,16 @@ constexpr StepRow kSteps[kMemorySteps] = {
     {"copy", 2 + 2},
     {"add", 2 + 2 + 2},
     {"rms-norm", 2 + 2},
-    {"rms-norm-backward", 2 + 2 + 2 + 2},           // dy, x; dx is added to
-    {"swiglu", 4 + 2},                              // gate and up; act
-    {"swiglu-backward", 2 + 4 + 4},                 // d_act, gate and up; their gradients
-    {"rope", 2 + 2},                                // in place
-    {"squared-norm", 4},                            // of gradients
-    {"adamw", 4 + (4 + 4) + (4 + 4) + (4 + 4) + 2}  // gradient; master and moments both ways; parameter
+    {"rms-norm-backward", 2 + 2 + 2 + 2},            // dy, x; dx is added to
+    {"swiglu", 4 + 2},                               // gate and up; act
+    {"swiglu-backward", 2 + 4 + 4},                  // d_act, gate and up; their gradients
+    {"rope", 2 + 2},                                 // in place
+    {"squared-norm", 4},                             // of gradients
+    {"adamw", 4 + (4 + 4) + (4 + 4) + (4 + 4) + 2},  // gradient; master and moments both ways; parameter
+    {"loss-gradient", 2 + 2},                        // logits become their gradient
+    {"embedding", 2 + 2},
+    {"gather-rows", 2 + 2},
+    {"cast", 4 + 2},
 };
 
 constexpr std::string_view kPassNames[] = {"forward", "data", "weight", "step"};
@@ -54,8 +58,11 @@ std::string attention_name(const Point& p) {
 }
 
 std::string collective_name(const Point& p) {
-  return fmt::format("{} {} {} ranks on {} host{} {} B", name_of(p.kind), name_of(p.collective), p.ranks,
-                     p.nodes, p.nodes == 1 ? "" : "s", costmodel::whole(p.payload));
+  std::string group = fmt::format("{} ranks on {} host{}", p.ranks, p.nodes, p.nodes == 1 ? "" : "s");
+  if (p.stride > 1) group += fmt::format(", {} apart", p.stride);
+  if (p.groups > 1) group += fmt::format(", {} groups at once", p.groups);
+  return fmt::format("{} {} {} {} B", name_of(p.kind), name_of(p.collective), group,
+                     costmodel::whole(p.payload));
 }
 
 double element_bytes(Precision precision) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "costmodel/compute/operation.h"
 #include "costmodel/spec/dtype.h"
 #include "costmodel/units/quantity.h"
+#include "validator/executor/device/device_fact.h"
 
 namespace hexaplan::validator {
 
@@ -36,8 +38,12 @@ enum class MemoryStep : std::uint8_t {
   Rope,
   SquaredNorm,
   AdamW,
+  LossGradient,
+  Embedding,
+  GatherRows,  // tokens to experts
+  Cast,        // fp32 to what activations are in
 };
-inline constexpr int kMemorySteps = 9;
+inline constexpr int kMemorySteps = 13;
 [[nodiscard]] std::string_view name_of(MemoryStep step);
 /// Bytes that it reads and writes per element of its result (of the parameters, for the optimizer), as the
 /// operation list counts them: activations in bf16, gradients and states in fp32.
@@ -57,6 +63,8 @@ struct Point {
   std::int64_t elements = 0;  // MemoryBound
   costmodel::CollectiveKind collective = costmodel::CollectiveKind::AllReduce;
   int ranks = 1, nodes = 1;
+  int stride = 1;            // between the world ranks of a group
+  int groups = 1;            // that do the same at the same time
   costmodel::Bytes payload;  // nccl-tests' convention
 };
 
@@ -72,6 +80,7 @@ struct Point {
 struct Measurement {
   Point point;
   std::vector<double> seconds;
+  std::optional<DeviceState> state;  // of the device while the last sample ran
   [[nodiscard]] double median() const;
   /// Half the distance between the quartiles, over the median.
   [[nodiscard]] double spread() const;

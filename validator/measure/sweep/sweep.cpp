@@ -27,6 +27,25 @@ using costmodel::Seconds;
 /// What rank 0 decides about a point.
 enum class Step : std::uint8_t { Measure, Skip };
 
+/// What one point gave.
+struct Sampled {
+  std::vector<double> seconds;
+  std::optional<DeviceState> state;
+};
+
+/// Under which the state of a point's device is stored, and in which units.
+std::string state_name(const Point& point) {
+  return name_of(point) + ": state";
+}
+constexpr std::string_view kStateUnits = "MHz, W, °C";
+std::vector<double> numbers_of_state(const std::optional<DeviceState>& state) {
+  return state ? std::vector<double>{state->clock, state->power, state->temperature} : std::vector<double>{};
+}
+std::optional<DeviceState> state_of(const std::vector<double>& numbers) {
+  if (numbers.size() != 3) return std::nullopt;
+  return DeviceState{.clock = numbers[0], .power = numbers[1], .temperature = numbers[2]};
+}
+
 /// Book-keeping of one sweep: what is there, what is left, how long it took.
 class Ledger {
  public:
@@ -38,7 +57,10 @@ class Ledger {
     if (!options_.again) {
       const auto found = known_.find(name_of(point));
       if (found != known_.end() && !found->second.samples.empty()) {
-        result_.measurements.push_back({point, found->second.samples});
+        const auto state = known_.find(state_name(point));
+        result_.measurements.push_back(
+            {point, found->second.samples,
+             state == known_.end() ? std::nullopt : state_of(state->second.samples)});
         ++result_.stored;
         return Step::Skip;
       }
@@ -50,9 +72,10 @@ class Ledger {
     report(&point);
     return Step::Measure;
   }
-  void end(const Point& point, std::vector<double> seconds) {
-    store_.add(name_of(point), "s", seconds);
-    result_.measurements.push_back({point, std::move(seconds)});
+  void end(const Point& point, Sampled sampled) {
+    if (sampled.state) store_.add(state_name(point), kStateUnits, numbers_of_state(sampled.state));
+    store_.add(name_of(point), "s", sampled.seconds);
+    result_.measurements.push_back({point, std::move(sampled.seconds), sampled.state});
     ++result_.measured;
   }
   void refuse(const UnsupportedProduct& why) {
@@ -154,7 +177,7 @@ class RankKernels {
   }
 
   /// The samples that are kept, on every rank; UnsupportedProduct where a device that measures has none.
-  std::vector<double> measure(const Point& point) {
+  Sampled measure(const Point& point) {
     std::string refusal = "a device of another rank has none";
     std::vector<double> mine;
     try {
@@ -163,12 +186,14 @@ class RankKernels {
       refusal = why.what();
     }
     std::vector<std::vector<double>> all = gather(world_, mine);
+    const std::vector<std::vector<double>> states =
+        gather(world_, numbers_of_state(measures_ ? bench_->state() : std::nullopt));
     const auto those_that_measure = static_cast<std::ptrdiff_t>(kernels_.on_every_rank ? all.size() : 1);
     const bool refused = std::any_of(all.begin(), all.begin() + those_that_measure,
                                      [](const std::vector<double>& samples) { return samples.empty(); });
     if (refused) throw UnsupportedProduct{refusal};
-    if (!kernels_.on_every_rank) return std::move(all.front());
-    return middle(all);
+    const std::size_t kept = kernels_.on_every_rank ? middle(all) : 0;
+    return {std::move(all[kept]), state_of(states[kept])};
   }
 
   /// By rank; none where they did not all measure.
@@ -181,15 +206,15 @@ class RankKernels {
   }
 
  private:
-  /// Samples of the median device; how long each takes over it is noted.
-  std::vector<double> middle(std::vector<std::vector<double>>& all) {
+  /// Rank of the median device; how long each takes over it is noted.
+  std::size_t middle(const std::vector<std::vector<double>>& all) {
     std::vector<std::pair<double, std::size_t>> order;
     for (std::size_t rank = 0; rank < all.size(); ++rank) order.emplace_back(median_time(all[rank]), rank);
     std::sort(order.begin(), order.end());
     const auto [median, rank] = order[(order.size() - 1) / 2];
     ratios_.resize(all.size());
     for (const auto& [time, of] : order) ratios_[of].push_back(time / median);
-    return std::move(all[rank]);
+    return rank;
   }
 
   const KernelSweep& kernels_;
@@ -207,7 +232,8 @@ SweepResult sweep_kernels(std::span<const Point> plan, KernelBench& bench, Measu
   for (const Point& point : plan) {
     if (ledger.begin(point) != Step::Measure) continue;
     try {
-      ledger.end(point, bench.measure(point));
+      std::vector<double> seconds = bench.measure(point);
+      ledger.end(point, {std::move(seconds), bench.state()});
     } catch (const UnsupportedProduct& why) {
       ledger.refuse(why);
     }
@@ -230,7 +256,9 @@ class JobSweep {
     if (kernels_ != nullptr) measure_kernels(world, *device);
     const DeviceInUse in_use{world, *device};
     CollectiveBench bench{*device, world, on_.bench};
-    sweep(world, collectives_, options_, [&](const Point& point) { return bench.measure(point); });
+    sweep(world, collectives_, options_, [&](const Point& point) {
+      return Sampled{bench.measure(point), std::nullopt};
+    });
   }
 
   /// Where rank 0 was.
@@ -255,8 +283,8 @@ class JobSweep {
     for (const Point& point : plan) {
       if (agree(world, ledger ? ledger->begin(point) : Step::Skip) == Step::Skip) continue;
       try {
-        std::vector<double> seconds = measure(point);
-        if (ledger) ledger->end(point, std::move(seconds));
+        Sampled sampled = measure(point);
+        if (ledger) ledger->end(point, std::move(sampled));
       } catch (const UnsupportedProduct& why) {
         if (ledger) ledger->refuse(why);
       }

@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ class CudaDevice : public KernelDevice {
 
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] std::vector<DeviceFact> facts() override;
+  [[nodiscard]] std::optional<DeviceState> state() override { return nvml_.state(); }
   [[nodiscard]] Element element_of(costmodel::DType dtype) const override;
   [[nodiscard]] std::vector<costmodel::Precision> narrow_gemms() override;
 

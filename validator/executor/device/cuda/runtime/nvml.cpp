@@ -88,6 +88,17 @@ std::vector<DeviceFact> Nvml::facts() const {
   return facts;
 }
 
+std::optional<DeviceState> Nvml::state() const {
+  unsigned clock = 0, milliwatts = 0, celsius = 0;
+  if (library_ == nullptr || library_->clock(gpu_, kMultiprocessorClock, &clock) != 0) return std::nullopt;
+  // 0 where the GPU does not say: parts in MIG mode know no power of their own.
+  if (library_->power(gpu_, &milliwatts) != 0) milliwatts = 0;
+  if (library_->temperature(gpu_, kOnDie, &celsius) != 0) celsius = 0;
+  return DeviceState{.clock = static_cast<double>(clock),
+                     .power = milliwatts / 1000.0,
+                     .temperature = static_cast<double>(celsius)};
+}
+
 std::optional<std::int64_t> Nvml::used_bytes() const {
   Library::Memory memory{};
   if (library_ == nullptr || library_->memory(gpu_, &memory) != 0) return std::nullopt;

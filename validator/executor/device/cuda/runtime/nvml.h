@@ -16,6 +16,7 @@ class Nvml {
   explicit Nvml(const std::string& pci_address);
   /// What the GPU does now.
   [[nodiscard]] std::vector<DeviceFact> facts() const;
+  [[nodiscard]] std::optional<DeviceState> state() const;
   /// Of all processes; tells what a context takes before there is one.
   [[nodiscard]] std::optional<std::int64_t> used_bytes() const;
 
