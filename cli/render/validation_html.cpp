@@ -12,6 +12,7 @@
 #include "cli/version.h"
 #include "costmodel/units/format_units.h"
 #include "report/html.h"
+#include "validator/measure/compare/findings.h"
 
 namespace hexaplan::cli {
 
@@ -114,6 +115,7 @@ std::string scenario_details(const ValidatedScenario& s) {
   for (const std::string& line : {other_text(s), ranks_text(s)}) {
     if (!line.empty()) html += fmt::format("<p>{}</p>\n", escaped_markup(line));
   }
+  for (const std::string& finding : findings(s)) html += fmt::format("<p>{}</p>\n", escaped_markup(finding));
   constexpr std::string_view kTitles[] = {"Time by phase", "Time by kind of operation",
                                           "Messages, priced one by one; measured with waiting",
                                           "Memory at the peak"};

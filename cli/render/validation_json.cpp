@@ -3,6 +3,7 @@
 #include "cli/render/execution_json.h"
 #include "cli/render/validation_text.h"
 #include "cli/version.h"
+#include "validator/measure/compare/findings.h"
 
 namespace hexaplan::cli {
 
@@ -52,6 +53,8 @@ JsonValue scenario_json(const ValidatedScenario& s) {
                              {"computing_seconds", rank.computing.value()},
                              {"peak_bytes", rank.peak_bytes}});
   }
+  JsonArray said;
+  for (const std::string& finding : findings(s)) said.emplace_back(finding);
   JsonObject object{
       {"name", s.name},
       {"title", s.title},
@@ -69,6 +72,7 @@ JsonValue scenario_json(const ValidatedScenario& s) {
       {"mfu", s.mfu > 0 ? JsonValue{s.mfu} : JsonValue{}},
       {"ranks", std::move(ranks)},
       {"all_ranks", std::move(all)},
+      {"findings", std::move(said)},
       {"device_facts", facts_json(s.facts)}};
   if (s.other) {
     object.emplace_back("other_framework", JsonObject{{"name", s.other->framework},

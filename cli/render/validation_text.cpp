@@ -10,6 +10,7 @@
 
 #include "cli/render/numbers.h"
 #include "costmodel/units/format_units.h"
+#include "validator/measure/compare/findings.h"
 
 namespace hexaplan::cli {
 
@@ -103,6 +104,7 @@ std::string terms_of(const ValidatedScenario& s, const TextStyle& style) {
   for (const std::string& line : {other_text(s), ranks_text(s)}) {
     if (!line.empty()) text += "  " + line + "\n";
   }
+  for (const std::string& finding : findings(s)) text += "  " + finding + "\n";
   for (const validator::ComparedRank& rank : s.ranks) {
     Cells rows;
     for (int g = 0; g < validator::kTermGroups; ++g) append_group(rank, static_cast<TermGroup>(g), rows);
