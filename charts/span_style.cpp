@@ -22,6 +22,7 @@ const SpanStyle& style_of(SpanKind kind) {
       {"#0072b2", "#ffffff", 'p'},  // parameter gather: blue
       {"#000000", "#ffffff", 'O'},  // optimizer
       {"#595959", "#ffffff", 'h'},  // host
+      {"#a6611a", "#ffffff", 'o'},  // outer gradients: brown
   }};
   return kStyles[static_cast<std::size_t>(kind)];
 }

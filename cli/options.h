@@ -120,6 +120,7 @@ struct SearchOptions {
   std::vector<DimensionText> dimensions;
   std::string gpus, gpu_types;             // lists
   std::string network;                     // between the nodes, as after "+" of a cluster
+  std::string replicas;                    // that train apart
   std::string batch_tolerance, idle_gpus;  // shares
   std::string sweep;                       // axes: "seq=4k..128k,gpus=64..4096"
   std::string objective, rank_by, max_memory, max_risk, max_hours, max_cost, min_mfu, top, threads, explain;

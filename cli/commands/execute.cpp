@@ -20,6 +20,7 @@
 #include "cli/commands/report_file.h"
 #include "cli/commands/weight_files.h"
 #include "cli/write_file.h"
+#include "costmodel/memory/outer_states.h"
 #include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
@@ -157,6 +158,29 @@ void refuse_to_save_subspaces(const ExecuteOptions& options, const costmodel::Sc
                             "--save-weights and --weights"}};
 }
 
+/// Checkpoints hold one state of everything; replicas that train apart have one each, and outer steps two
+/// more.
+void refuse_to_save_replicas(const ExecuteOptions& options, const costmodel::Scenario& scenario) {
+  const bool saves = !options.save.empty();
+  if ((!saves && options.load.empty()) || !scenario.recipe.outer.taken()) return;
+  throw InputError{{.field = saves ? "--save" : "--load",
+                    .value = presets::in_quotes(saves ? options.save : options.load),
+                    .expected = "a run without outer steps",
+                    .hint =
+                        "every replica has moments of its own, and outer steps have a copy and a momentum, "
+                        "which a checkpoint does not hold: use --save-weights and --weights"}};
+}
+
+/// Between outer steps every replica has weights of its own.
+void refuse_weights_of_one_replica(const ExecuteOptions& options, const costmodel::Scenario& scenario) {
+  const std::int64_t every = scenario.recipe.outer.every, steps = options.warm_up + options.steps;
+  if (options.save_weights.empty() || every == 0 || steps % every == 0) return;
+  throw InputError{{.field = "--save-weights",
+                    .value = presets::in_quotes(options.save_weights),
+                    .expected = fmt::format("a number of steps that {} divides", every),
+                    .hint = "replicas have weights of their own until their next outer step: --steps"}};
+}
+
 /// What --save-weights writes as config.json; a model of dimensions alone has none.
 presets::JsonValue config_to_save(const ExecuteOptions& options, const presets::JsonValue& model) {
   if (options.save_weights.empty()) return {};
@@ -204,6 +228,13 @@ void refuse_idle_numbers(const ExecuteOptions& options, const costmodel::Recipe&
                       .expected = "0",
                       .hint = "updates in backward come before the norm of all gradients is known: leave the "
                               "flag out, or say --optimizer-in-backward false"}};
+  for (const std::string_view flag : {"--outer-lr", "--outer-momentum"}) {
+    if (!typed(flag) || recipe.outer.taken()) continue;
+    throw InputError{{.field = std::string{flag},
+                      .value = "a value",
+                      .expected = "none",
+                      .hint = "it would change nothing: no outer steps are taken (--outer-steps)"}};
+  }
   for (const OptimizerNumber& number : kOptimizerNumbers) {
     if (!typed(number.flag) || number.asked(recipe.optimizer)) continue;
     throw InputError{{.field = std::string{number.flag},
@@ -216,7 +247,8 @@ void refuse_idle_numbers(const ExecuteOptions& options, const costmodel::Recipe&
 
 /// A GPU's rank has threads for what it keeps on the host.
 void refuse_idle_threads(const ExecuteOptions& options, const costmodel::Recipe& recipe) {
-  if (options.threads == 0 || options.device == kHostDevice || recipe.offload != 0) return;
+  const bool offloads = recipe.offload != 0 || costmodel::outer_states_on_host(recipe.outer) > 0;
+  if (options.threads == 0 || options.device == kHostDevice || offloads) return;
   throw InputError{{.field = "--threads",
                     .value = std::to_string(options.threads),
                     .expected = "none",
@@ -478,6 +510,8 @@ class Execution {
     }
     refuse_to_save_adapters(options_, scenario);
     refuse_to_save_subspaces(options_, scenario);
+    refuse_to_save_replicas(options_, scenario);
+    refuse_weights_of_one_replica(options_, scenario);
     refuse_idle_numbers(options_, scenario.recipe);
     weights_ = std::make_unique<WeightFiles>(options_, scenario.model,
                                              config_to_save(options_, result_.question.request.model));

@@ -31,6 +31,7 @@ using presets::ScenarioRequest;
 namespace {
 
 constexpr int kMostPlans = 10000;
+constexpr int kMostReplicas = 1'000'000;
 constexpr int kMostThreads = 4096;
 constexpr double kSecondsPerHour = 3600;
 constexpr double kMostTolerance = 0.25;  // of the batch
@@ -120,6 +121,11 @@ ScenarioRequest searchable(const SearchOptions& options) {
   costmodel::Layout& layout = request.layout.layout;
   layout.dp = layout.tp = layout.cp = layout.pp = layout.vpp = layout.ep = 1;
   layout.etp = 0;
+  if (!options.replicas.empty()) {
+    layout.outer_replicas = whole_number(options.replicas, "--diloco", kMostReplicas);
+    if (layout.outer_replicas < 1)
+      throw InputError({.field = "--diloco", .value = "0", .expected = "at least one replica"});
+  }
   layout.split = costmodel::StageSplit::Even;
   layout.stage_layers.clear();
   request.layout.dp_given = false;

@@ -20,6 +20,7 @@ struct RunWords {
   JobWords job;
   std::string learning_rate, lr_schedule, lr_warm_up, lr_steps, lr_min;
   std::string beta1, beta2, epsilon, momentum, projection_scale, weight_decay, clip;
+  std::string outer_rate, outer_momentum;
   ExecuteOptions options;
 };
 
@@ -40,6 +41,10 @@ void read_optimizer(const RunWords& words, ExecuteOptions& options) {
       {words.momentum, "--momentum", 0, 1, "a number from 0 to below 1, such as 0.9", optimizer.momentum},
       {words.projection_scale, "--projection-scale", 1e-30, 1e6, "a number above 0, such as 0.25",
        optimizer.projection_scale},
+      {words.outer_rate, "--outer-lr", 1e-30, 1e3, "a number above 0, such as 0.7",
+       optimizer.outer_learning_rate},
+      {words.outer_momentum, "--outer-momentum", 0, 1, "a number from 0 to below 1, such as 0.9",
+       optimizer.outer_momentum},
       {words.weight_decay, "--weight-decay", 0, 1e3, "a number from 0, such as 0.1", optimizer.weight_decay},
       {words.clip, "--clip", 0, 1e30, "a number from 0 (never), such as 1", optimizer.clip_norm},
   };
@@ -202,6 +207,8 @@ void append_optimizer_options(std::vector<OptionRow>& rows, RunWords& words) {
        "What GaLore's steps, and the squares of APOLLO's, are multiplied by. Default: 0.25; apollo 1; "
        "apollo-mini 128",
        &words.projection_scale},
+      {"--outer-lr", "X", "Learning rate of outer steps. Default: 0.7", &words.outer_rate},
+      {"--outer-momentum", "X", "Nesterov's momentum of outer steps. Default: 0.9", &words.outer_momentum},
       {"--weight-decay", "X", "On matrices. Default: 0.1", &words.weight_decay},
       {"--clip", "X", "Norm that gradients are clipped to, 0 for never. Default: 1", &words.clip},
   };

@@ -65,6 +65,9 @@ void append_limits(std::vector<OptionRow>& rows, SearchOptions& o) {
       {"--network", "KIND",
        "Network between the nodes, as after '+' of a cluster: ib400, efa3200/node. Default: the cluster's",
        &o.network},
+      {"--diloco", "N",
+       "Replicas that train apart between outer steps (--outer-steps), N in every plan. Default: one",
+       &o.replicas},
       {"--sweep", "AXES",
        "The best plan for each value of one or two options: seq=4k..128k,gpus=64..4096 (a..b doubles), "
        "gpu=h100,h200",

@@ -7,6 +7,7 @@
 #include "cli/render/network_text.h"
 #include "cli/render/not_modelled.h"
 #include "cli/render/training.h"
+#include "costmodel/step/outer_operations.h"
 #include "costmodel/units/whole_parts.h"
 #include "presets/published/published_runs.h"
 #include "report/formula_index.h"
@@ -192,6 +193,22 @@ JsonValue published_json(const costmodel::Scenario& scenario) {
                     {"runs_with_framework", evidence.runs_with_framework}};
 }
 
+namespace {
+
+/// `null` where none are taken.
+JsonValue outer_step_json(const Question& question) {
+  const auto outer = costmodel::outer_step(question.scenario, question.calibration);
+  if (!outer) return {};
+  return JsonObject{{"every_steps", question.scenario.recipe.outer.every},
+                    {"replicas", question.scenario.layout.outer_replicas},
+                    {"seconds", outer->total().value()},
+                    {"message_seconds", outer->messages.value()},
+                    {"update_seconds", outer->update.value()},
+                    {"bytes_per_gpu", whole_bytes(outer->payload)}};
+}
+
+}  // namespace
+
 JsonValue causes_json(const costmodel::StepTime& time) {
   JsonObject causes;
   for (const costmodel::TimeCause& cause : costmodel::kTimeCauses)
@@ -209,6 +226,8 @@ JsonValue estimate_json(const EstimateReport& report) {
                       report.at_risk() ? JsonValue{changes_json(report.changes)} : JsonValue{});
   object.emplace_back("memory", report.priced() ? memory_json(e) : JsonValue{});
   object.emplace_back("time", report.priced() ? time_json(e) : JsonValue{});
+  if (report.priced() && report.question.scenario.recipe.outer.taken())
+    object.emplace_back("outer_step", outer_step_json(report.question));
   object.emplace_back("throughput", report.priced() ? throughput_json(e) : JsonValue{});
   object.emplace_back(
       "training", report.training ? training_json(report.question.scenario, *report.training) : JsonValue{});

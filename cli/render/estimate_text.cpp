@@ -14,6 +14,7 @@
 #include "cli/render/not_modelled.h"
 #include "cli/render/numbers.h"
 #include "cli/render/training.h"
+#include "costmodel/step/outer_operations.h"
 #include "presets/published/published_runs.h"
 #include "report/formula_index.h"
 
@@ -217,6 +218,23 @@ std::string time_by_cause(const Estimate& e, const TextStyle& style) {
          bars(parts, style);
 }
 
+/// What the step's mean spreads over many.
+std::string outer_step_line(const Question& question) {
+  const auto outer = costmodel::outer_step(question.scenario, question.calibration);
+  if (!outer) return "";
+  const costmodel::Layout& l = question.scenario.layout;
+  const std::string messages =
+      l.outer_replicas == 1
+          ? ""
+          : fmt::format("{} for the messages of {} replicas, {} per GPU; ", format_duration(outer->messages),
+                        l.outer_replicas, format_binary(outer->payload));
+  return fmt::format(
+      "  outer step: {} every {} steps ({}{} for the update); the times above have a step's "
+      "share of it\n",
+      format_duration(outer->total()), question.scenario.recipe.outer.every, messages,
+      format_duration(outer->update));
+}
+
 std::string throughput(const EstimateReport& report, const TextStyle& style) {
   const costmodel::Throughput& t = report.estimate.throughput;
   std::string text = fmt::format(
@@ -319,7 +337,8 @@ std::string estimate_text(const EstimateReport& report, const TextStyle& style) 
   const Estimate& e = report.estimate;
   text += memory_by_stage(e, style) + memory_by_kind(e, report.question.scenario.framework, style) +
           host_memory(report) + simulated_allocator(report, style) + time_by_cause(e, style) +
-          throughput(report, style) + network_lines(report.question, style) +
+          outer_step_line(report.question) + throughput(report, style) +
+          network_lines(report.question, style) +
           not_modelled_text(costmodel::not_modelled(report.question.scenario), style) +
           calibration(report, style) + published(report, style);
   if (report.explanation) text += explanation(*report.explanation, style);

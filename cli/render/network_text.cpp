@@ -35,7 +35,7 @@ std::vector<GroupOnNetwork> groups_of(const Question& question) {
   std::vector<GroupOnNetwork> rows;
   for (const Group group :
        {Group::Tensor, Group::Context, Group::Expert, Group::ExpertTensor, Group::Pipeline, Group::Shard,
-        Group::Replica, Group::DataContext, Group::ExpertData}) {
+        Group::Replica, Group::DataContext, Group::ExpertData, Group::Outer}) {
     const costmodel::GroupPlacement place = place_group(question.scenario.layout, group, cluster);
     if (place.ranks <= 1) continue;
     const costmodel::GroupLinks links = links_of(place, cluster, question.calibration.network);

@@ -25,6 +25,7 @@ Bytes communicator_bytes(const Scenario& sc) {
       {Group::Pipeline, CollectiveKind::SendRecv},
       {Group::Expert, CollectiveKind::AllToAll},
       {Group::World, CollectiveKind::AllReduce},  // loss, gradient norm, barriers
+      {Group::Outer, CollectiveKind::AllReduce},
   };
   Bytes sum;
   for (const auto& [group, kind] : traffic) {

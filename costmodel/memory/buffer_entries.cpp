@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/memory/outer_states.h"
 #include "costmodel/memory/unit_buffers.h"
 #include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/spec/shard_sizes.h"
@@ -178,6 +179,9 @@ class BufferAppender {
     const bool preconditions = traits_of(sc_.recipe.optimizer).preconditions();
     add(preconditions ? "optimizer.preconditioning" : "optimizer.projection", TensorKind::Transient,
         DType::Int8, elements.matrix_update_bytes + elements.listed_update_bytes, updates);
+    add("outer.gradient", TensorKind::Transient, DType::Int8,
+        elements.trained / cut * outer_transient_bytes(sc_.recipe.outer, sc_.layout.outer_replicas > 1),
+        kOptimizer);
     const bool gathers = cut > 1 && sc_.layout.sharding.stage < 3 && f_.flat_gather_copies > 0;
     add("parameter.flat_gather", TensorKind::Transient, gathered_,
         gathers ? (f_.flat_gather_copies + 1 / cut) * elements.trained : 0, kOptimizer);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "costmodel/memory/outer_states.h"
 #include "costmodel/parameters/trained_elements.h"
 #include "costmodel/spec/rank_grid.h"
 #include "costmodel/spec/stage_plan.h"
@@ -221,6 +222,8 @@ double update_buffer_bytes(const Scenario& sc, const UnitSizes& unit) {
     if (f.matrices > 0) buffers += (f.padded() + f.iteration_elements) * activation + f.matrices * kFp32;
     buffers += f.matrix_update_bytes;
     most = std::max(most, buffers);
+    if (f.trained)
+      most = std::max(most, f.shard() * outer_transient_bytes(sc.recipe.outer, sc.layout.outer_replicas > 1));
   }
   return most;
 }
@@ -243,6 +246,8 @@ class PaddingRows {
     if (f.host_share > 0) return;
     for (const KeptState& state : kept_states(sc_, f))
       add(TensorKind::OptimizerState, state.dtype, of_shard / state.parameters);
+    for (int i = 0; i < outer_states_on_gpu(sc_.recipe.outer); ++i)
+      add(TensorKind::OptimizerState, DType::Fp32, of_shard);
   }
 
  private:

@@ -6,6 +6,7 @@
 #include "costmodel/memory/flat_units.h"
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/memory/optimizer_states.h"
+#include "costmodel/memory/outer_states.h"
 #include "costmodel/memory/unit_buffers.h"
 #include "costmodel/parameters/trained_elements.h"
 #include "costmodel/spec/shard_sizes.h"
@@ -134,7 +135,8 @@ LayerElements layer_elements(const Scenario& sc, const std::vector<ParameterTens
 
 /// States of `tensors` that the host has for one rank.
 Bytes offloaded_bytes(const Scenario& sc, const std::vector<ParameterTensor>& tensors, int layer_class) {
-  if ((sc.recipe.offload & (kOffloadOptimizer | kOffloadParameters)) == 0) return {};
+  const bool outer = outer_states_on_host(sc.recipe.outer) > 0;
+  if ((sc.recipe.offload & (kOffloadOptimizer | kOffloadParameters)) == 0 && !outer) return {};
   TensorLedger ledger;
   append_state_entries(sc, tensors, layer_class, 1, ledger, StatePlace::Host);
   return size_of(ledger);

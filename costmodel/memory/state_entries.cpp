@@ -2,6 +2,7 @@
 
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/memory/optimizer_states.h"
+#include "costmodel/memory/outer_states.h"
 #include "costmodel/parameters/trained_elements.h"
 
 namespace hexaplan::costmodel {
@@ -110,6 +111,7 @@ class StateAppender {
     if (frozen) append_parameters(tensor, parameter_, trained / parameter_shards);
     append_gradients(tensor, trained + (mixes_frozen_ ? elements : 0), expert);
     append_optimizer(tensor, trained, expert);
+    append_outer(trained / shards(sc_, expert, 1));
   }
 
  private:
@@ -193,6 +195,16 @@ class StateAppender {
     const LocalMatrices matrices = local_matrices(sc_.layout, tensor, elements);
     add(tensor, TensorKind::OptimizerState, DType::Fp32, preconditioner_states(sc_.recipe, matrices).elements,
         kAlways);
+  }
+
+  /// Of outer steps: the parameters of the last one, and the momentum.
+  void append_outer(double elements) {
+    constexpr std::string_view kNames[] = {"outer.copy", "outer.momentum"};
+    const int on_host = outer_states_on_host(sc_.recipe.outer);
+    const int kept = on_host + outer_states_on_gpu(sc_.recipe.outer);
+    for (int i = 0; i < kept; ++i)
+      add({.name = kNames[i]}, TensorKind::OptimizerState, DType::Fp32, elements, kAlways,
+          i < on_host ? 1 : 0);
   }
 
   void append_subspaces(const ParameterTensor& tensor, double elements) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "costmodel/memory/outer_states.h"
 #include "costmodel/program/replay_memory.h"
 #include "costmodel/program/variants.h"
 #include "costmodel/program/working_sets.h"
@@ -267,6 +268,8 @@ StepReplay::Unit StepReplay::unit_of(const UnitSizes& sizes) const {
       unit.states.optimizer += bytes(state.dtype, on_device / state.parameters);
       unit.host.optimizer += bytes(state.dtype, on_host / state.parameters);
     }
+    unit.states.optimizer += bytes(DType::Fp32, f.shard() * outer_states_on_gpu(sc_.recipe.outer));
+    unit.host.optimizer += bytes(DType::Fp32, f.shard() * outer_states_on_host(sc_.recipe.outer));
     unit.states.optimizer += bytes(DType::Fp32, f.factors.count());
     unit.states.optimizer += Bytes{f.matrix_state_bytes};
   }

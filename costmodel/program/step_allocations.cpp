@@ -496,7 +496,7 @@ void CallRecorder::weights(const Chunk& chunk, int microbatch) {
 Scenario repeating(Scenario sc) {
   const std::int64_t enough = std::int64_t{4} * sc.layout.pp;
   if (sc.layout.schedule != ScheduleKind::GPipe && microbatches_per_step(sc) > enough)
-    sc.recipe.global_batch = enough * sc.recipe.micro_batch * sc.layout.dp;
+    sc.recipe.global_batch = enough * sc.recipe.micro_batch * sc.layout.batch_ranks();
   return sc;
 }
 

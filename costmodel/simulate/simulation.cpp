@@ -20,8 +20,9 @@ namespace hexaplan::costmodel {
 namespace {
 
 constexpr std::array<std::string_view, kSpanKinds> kKindNames = {
-    "forward",      "backward",      "backward input",     "backward weight",  "recompute", "collective",
-    "send forward", "send backward", "gradient reduction", "parameter gather", "optimizer", "host"};
+    "forward",    "backward",     "backward input", "backward weight",    "recompute",
+    "collective", "send forward", "send backward",  "gradient reduction", "parameter gather",
+    "optimizer",  "host",         "outer reduction"};
 constexpr std::array<std::string_view, kStreams> kStreamNames = {"compute", "collectives", "messages",
                                                                  "data parallel"};
 

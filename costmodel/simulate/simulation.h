@@ -36,9 +36,10 @@ enum class SpanKind : std::uint8_t {
   GradientReduce,
   ParameterGather,
   Optimizer,
-  Host,  // device waits for the host: per micro-batch and per step
+  Host,         // device waits for the host: per micro-batch and per step
+  OuterReduce,  // between replicas that train apart: a step's share
 };
-inline constexpr int kSpanKinds = 12;
+inline constexpr int kSpanKinds = 13;
 /// "forward", "backward input", "gradient reduction" …
 [[nodiscard]] std::string_view name_of(SpanKind kind);
 /// "compute", "collectives", "messages", "data parallel".

@@ -311,14 +311,16 @@ class StagePlacer {
 
 /// What a data stream's spans of one kind are made of: transfers of the step's operations.
 struct DataTransfers {
-  Sequence reductions, gathers, update;
+  Sequence reductions, gathers, outer, update;
 };
 
 DataTransfers data_transfers(const Scenario& sc, int stage, OperationTable& table) {
   DataTransfers transfers;
   for (const Operation& op : step_operations(sc, stage)) {
-    if (op.name.starts_with("optimizer") && op.kind != OpKind::Collective)
+    const bool outer = op.name.starts_with("outer");
+    if ((op.name.starts_with("optimizer") || outer) && op.kind != OpKind::Collective)
       transfers.update.push_back(table.plan(op));
+    if (outer && op.kind == OpKind::Collective) transfers.outer.push_back(table.plan(op));
     if (op.kind != OpKind::Collective || gathers_layers(sc)) continue;
     if (op.name.starts_with("gradient")) transfers.reductions.push_back(table.plan(op));
     if (op.name.starts_with("parameter")) transfers.gathers.push_back(table.plan(op));
@@ -338,13 +340,15 @@ Sequence part_of(const Sequence& whole, double share) {
 
 void place_data(const StageTimeline& stage, const DataTransfers& transfers, StagePlacer& placer) {
   const auto& spans = stage.streams[static_cast<std::size_t>(Stream::Data)];
-  for (const SpanKind kind : {SpanKind::GradientReduce, SpanKind::ParameterGather}) {
-    const Sequence& all = kind == SpanKind::GradientReduce ? transfers.reductions : transfers.gathers;
+  const std::array kinds{std::pair{SpanKind::GradientReduce, &transfers.reductions},
+                         std::pair{SpanKind::ParameterGather, &transfers.gathers},
+                         std::pair{SpanKind::OuterReduce, &transfers.outer}};
+  for (const auto& [kind, all] : kinds) {
     Seconds total;
     for (const Span& span : spans) total += span.kind == kind ? span.end - span.begin : Seconds{};
     for (const Span& span : spans) {
       if (span.kind == kind && total > Seconds{})
-        placer.fill(part_of(all, (span.end - span.begin) / total), span.begin, span.end, -1);
+        placer.fill(part_of(*all, (span.end - span.begin) / total), span.begin, span.end, -1);
     }
   }
   for (const Span& span : stage.streams[static_cast<std::size_t>(Stream::Compute)]) {

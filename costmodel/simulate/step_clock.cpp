@@ -250,6 +250,7 @@ void StepClock::update(std::size_t stage) {
   const StagePieces& pieces = pieces_.stages[stage];
   clock.memory().enter(clock.now(), kOptimizer);
   clock.spend(pieces.update, &SimulatedTimes::optimizer, Stream::Compute, SpanKind::Optimizer);
+  clock.spend(pieces.outer, &SimulatedTimes::data_parallel, Stream::Data, SpanKind::OuterReduce);
   const auto chunks = static_cast<std::size_t>(schedule_.chunks);
   for (std::size_t c = 0; c < chunks && !rules_.gathers_beside_forward; ++c) {
     clock.transfer(pieces_.chunks[stage * chunks + c].gathering, SpanKind::ParameterGather,

@@ -106,9 +106,10 @@ StepPieces price_pieces(const Scenario& sc, const Calibration& calibration,
       continue;
     }
     const StageTransfers transfers = pricer.transfers(stages[s]);
-    pieces.stages.push_back({.update = transfers.update,
+    pieces.stages.push_back({.update = transfers.update + transfers.outer_update,
                              .slices = transfers.slices + transfers.host + transfers.gradients_to_host_once,
-                             .mirror = transfers.mirror});
+                             .mirror = transfers.mirror,
+                             .outer = transfers.outer_messages});
     for (std::size_t c = 0; c < per_stage; ++c) {
       const StagePlan& chunk = chunks[s * per_stage + c];
       pieces.chunks.push_back(pricer.price(chunk));

@@ -30,6 +30,7 @@ struct ChunkPieces {
 /// What a stage does once per step.
 struct StagePieces {
   Seconds update, slices, mirror;  // mirror: DualPipe's copies of the model add up their gradients
+  Seconds outer = {};              // messages of outer steps, a step's share of them
   friend bool operator==(const StagePieces&, const StagePieces&) = default;
 };
 

@@ -174,6 +174,8 @@ struct FrameworkAbilities {
   bool preconditioned = false;
   /// Adapters can stand beside matrices in 8 bits (FineTune::Lora8bit).
   bool integer_base = false;
+  /// Replicas can train apart between outer steps (Recipe::outer).
+  bool outer_steps = false;
   /// Adafactor takes a step on a rank's shard.
   bool factored_shards = true;
   /// Parameters and gradients of 16 bits can be of another type than the computation.

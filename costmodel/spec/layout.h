@@ -64,9 +64,12 @@ struct Sharding {
   friend bool operator==(const Sharding&, const Sharding&) = default;
 };
 
-/// How the training job is cut across ranks. World size is dp·tp·cp·pp: ep and etp re-partition one stage's
-/// ranks (dp·cp·tp == edp·ep·etp) and add none.
+/// How the training job is cut across ranks. A replica has dp·tp·cp·pp of them: ep and etp re-partition one
+/// stage's ranks (dp·cp·tp == edp·ep·etp) and add none.
 struct Layout {
+  /// Replicas of everything below, one behind the other, that train apart from each other between outer steps
+  /// (Recipe::outer): gradients are reduced inside each of them alone.
+  int outer_replicas = 1;
   int dp = 1;
   int tp = 1;
   int cp = 1;
@@ -86,9 +89,13 @@ struct Layout {
   std::array<Axis, 4> order = {Axis::Tensor, Axis::Context, Axis::Data, Axis::Pipeline};
   friend bool operator==(const Layout&, const Layout&) = default;
 
-  [[nodiscard]] constexpr std::int64_t world_size() const {
+  /// Ranks of one replica that trains apart from others: all, unless there are some.
+  [[nodiscard]] constexpr std::int64_t replica_size() const {
     return static_cast<std::int64_t>(dp) * tp * cp * pp;
   }
+  [[nodiscard]] constexpr std::int64_t world_size() const { return outer_replicas * replica_size(); }
+  /// Ranks that see batches of their own in a step.
+  [[nodiscard]] constexpr std::int64_t batch_ranks() const { return std::int64_t{outer_replicas} * dp; }
   [[nodiscard]] constexpr int expert_tensor() const { return etp > 0 ? etp : tp; }
   /// Data-parallel replicas of one expert shard.
   [[nodiscard]] constexpr int expert_data() const {

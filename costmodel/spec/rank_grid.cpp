@@ -7,8 +7,8 @@ namespace hexaplan::costmodel {
 namespace {
 
 constexpr std::array<std::string_view, kGroupCount> kGroupNames{
-    "tensor", "context", "data",          "data-context", "shard", "replica", "secondary",
-    "pipe",   "expert",  "expert-tensor", "expert-data",  "world", "mirror",  "shard-node"};
+    "tensor", "context",       "data",        "data-context", "shard", "replica", "secondary", "pipe",
+    "expert", "expert-tensor", "expert-data", "world",        "outer", "mirror",  "shard-node"};
 
 /// One digit of the mixed-radix number that a world rank is: (rank / stride) % size.
 struct Digit {
@@ -144,7 +144,10 @@ Digits digits_of(const Layout& layout, Group group) {
       add_stage_digit(layout, expert_digit_in_stage(layout, Axis::ExpertData), result);
       break;
     case Group::World:
-      result.add({.stride = 1, .size = layout.world_size()});
+      result.add({.stride = 1, .size = layout.replica_size()});
+      break;
+    case Group::Outer:
+      result.add({.stride = layout.replica_size(), .size = layout.outer_replicas});
       break;
     case Group::Mirror: {
       const Digit pipeline = dense_digit(layout, Axis::Pipeline);

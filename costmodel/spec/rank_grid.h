@@ -28,14 +28,15 @@ enum class Group : std::uint8_t {
   Expert,
   ExpertTensor,
   ExpertData,
-  World,
+  World,      // a replica's ranks: all, unless several train apart
+  Outer,      // across replicas that train apart: the same rank of each
   Mirror,     // two stages that hold the same layers of two copies of the model (DualPipe)
   ShardNode,  // ranks of the shard group inside one node or rack: place_group alone knows it
 };
-inline constexpr int kGroupCount = 14;
+inline constexpr int kGroupCount = 15;
 /// "tensor", "data-context" …
 [[nodiscard]] std::string_view name_of(Group group);
-inline constexpr int kLayoutGroups = 13;  // that the layout alone defines: all but ShardNode
+inline constexpr int kLayoutGroups = 14;  // that the layout alone defines: all but ShardNode
 
 /// Where a group lies on the network: how many of its members share one unit of each level.
 struct GroupPlacement {

@@ -159,6 +159,18 @@ struct ZeroSizes {
   friend bool operator==(const ZeroSizes&, const ZeroSizes&) = default;
 };
 
+/// Where an outer step finds the parameters of the last one, and its momentum.
+enum class OuterStates : std::uint8_t { Gpu, CopyOnHost, Host };
+/// Outer steps of replicas that train apart (Layout::outer_replicas): the means of what their parameters have
+/// moved by, taken as a gradient of SGD with Nesterov's momentum (DiLoCo, arXiv:2311.08105 algorithm 1).
+struct OuterSteps {
+  std::int64_t every = 0;     // steps of the optimizer from one to the next; 0: there are none
+  DType dtype = DType::Fp32;  // in which outer gradients travel
+  OuterStates states = OuterStates::Gpu;
+  [[nodiscard]] constexpr bool taken() const { return every > 0; }
+  friend bool operator==(const OuterSteps&, const OuterSteps&) = default;
+};
+
 /// Everything about a training step that is neither the model, nor the machines, nor the layout.
 struct Recipe {
   std::int64_t sequence = 0;      // tokens
@@ -177,6 +189,7 @@ struct Recipe {
   /// optimizer's usual ones (precondition_frequency, max_precondition_dim).
   std::int64_t precondition_frequency = 0, max_precondition_dim = 0;
   bool optimizer_in_backward = false;  // step fused into backward, gradients freed at once
+  OuterSteps outer;
   Recompute recompute;
   AttentionKernel attention = AttentionKernel::Flash;
   bool fused_norm = true;  // false: the norm is written out in tensor operations, every one a kernel

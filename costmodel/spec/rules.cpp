@@ -54,8 +54,13 @@ bool divides(std::string_view what, std::int64_t n, std::string_view axis, std::
 
 bool degrees_are_positive(const Scenario& sc, Reason* why) {
   const Layout& l = sc.layout;
-  const std::array<std::pair<std::string_view, int>, 6> degrees = {
-      {{"dp", l.dp}, {"tp", l.tp}, {"cp", l.cp}, {"pp", l.pp}, {"vpp", l.vpp}, {"ep", l.ep}}};
+  const std::array<std::pair<std::string_view, int>, 7> degrees = {{{"dp", l.dp},
+                                                                    {"tp", l.tp},
+                                                                    {"cp", l.cp},
+                                                                    {"pp", l.pp},
+                                                                    {"vpp", l.vpp},
+                                                                    {"ep", l.ep},
+                                                                    {"diloco", l.outer_replicas}}};
   for (const auto& row : degrees) {
     if (row.second >= 1) continue;
     return fails(why, [&] {
@@ -95,14 +100,14 @@ bool dimensions_are_positive(const Scenario& sc, Reason* why) {
 bool fills_the_cluster(const Scenario& sc, Reason* why) {
   const Layout& l = sc.layout;
   if (l.world_size() == sc.cluster.gpus) return true;
-  const std::int64_t model_ranks = static_cast<std::int64_t>(l.tp) * l.cp * l.pp;
-  const std::string advice =
-      sc.cluster.gpus % model_ranks == 0
-          ? fmt::format("use dp={}", sc.cluster.gpus / model_ranks)
-          : fmt::format("tp·cp·pp = {} must divide {} GPUs", model_ranks, sc.cluster.gpus);
+  const std::int64_t model_ranks = static_cast<std::int64_t>(l.outer_replicas) * l.tp * l.cp * l.pp;
+  const std::string_view replicas = l.outer_replicas > 1 ? "diloco·" : "";
   return fails(why, [&] {
-    return Reason{
-        fmt::format("dp·tp·cp·pp = {} but the cluster has {} GPUs", l.world_size(), sc.cluster.gpus), advice};
+    return Reason{fmt::format("{}dp·tp·cp·pp = {} but the cluster has {} GPUs", replicas, l.world_size(),
+                              sc.cluster.gpus),
+                  sc.cluster.gpus % model_ranks == 0 ? fmt::format("use dp={}", sc.cluster.gpus / model_ranks)
+                                                     : fmt::format("{}tp·cp·pp = {} must divide {} GPUs",
+                                                                   replicas, model_ranks, sc.cluster.gpus)};
   });
 }
 
@@ -212,10 +217,11 @@ bool explicit_split_adds_up(const Scenario& sc, Reason* why) {
 
 /// A batch that divides and is near the asked one; where a pass alone takes more, less of a pass.
 std::string batch_advice(const Scenario& sc) {
-  const std::int64_t batch = sc.recipe.global_batch, dp = sc.layout.dp;
+  const std::int64_t batch = sc.recipe.global_batch, dp = sc.layout.batch_ranks();
   const std::int64_t per_pass = std::max<std::int64_t>(1, sc.recipe.micro_batch * dp);
   if (per_pass <= batch) return fmt::format("use a global batch of {}", batch / per_pass * per_pass);
-  if (dp > batch) return fmt::format("use a dp of at most {}", batch);
+  if (dp > batch)
+    return fmt::format("use a dp of at most {}", std::max<std::int64_t>(1, batch / sc.layout.outer_replicas));
   for (std::int64_t micro = batch / dp; micro > 1; --micro) {
     if (batch % (micro * dp) == 0) return fmt::format("use a micro-batch of {}", micro);
   }
@@ -225,12 +231,14 @@ std::string batch_advice(const Scenario& sc) {
 }
 
 bool batch_divides(const Scenario& sc, Reason* why) {
-  const std::int64_t per_pass = sc.recipe.micro_batch * sc.layout.dp;
+  const std::int64_t per_pass = sc.recipe.micro_batch * sc.layout.batch_ranks();
   if (per_pass > 0 && sc.recipe.global_batch % per_pass == 0 && sc.recipe.global_batch >= per_pass)
     return true;
   return fails(why, [&] {
-    return Reason{fmt::format("global batch {} is not a multiple of micro-batch {} × dp {} = {}",
-                              sc.recipe.global_batch, sc.recipe.micro_batch, sc.layout.dp, per_pass),
+    const int replicas = sc.layout.outer_replicas;
+    return Reason{fmt::format("global batch {} is not a multiple of micro-batch {} × dp {}{} = {}",
+                              sc.recipe.global_batch, sc.recipe.micro_batch, sc.layout.dp,
+                              replicas > 1 ? fmt::format(" × {} replicas (diloco)", replicas) : "", per_pass),
                   batch_advice(sc)};
   });
 }
@@ -608,12 +616,11 @@ bool magnitudes_are_learned(const Scenario& sc, Reason* why) {
 
 /// Hooks that update a parameter as soon as its gradient is there do so in every backward pass.
 bool in_backward_has_one_microbatch(const Scenario& sc, Reason* why) {
-  if (!sc.recipe.optimizer_in_backward || sc.recipe.global_batch <= sc.recipe.micro_batch * sc.layout.dp)
-    return true;
+  const std::int64_t per_pass = sc.recipe.micro_batch * sc.layout.batch_ranks();
+  if (!sc.recipe.optimizer_in_backward || sc.recipe.global_batch <= per_pass) return true;
   return fails(why, [&] {
     return Reason{"an optimizer step inside backward would update in every micro-batch: it cannot accumulate",
-                  fmt::format("use a global batch of {}, or optimizer_in_backward false",
-                              sc.recipe.micro_batch * sc.layout.dp)};
+                  fmt::format("use a global batch of {}, or optimizer_in_backward false", per_pass)};
   });
 }
 
@@ -742,6 +749,61 @@ bool preconditioners_have_matrices(const Scenario& sc, Reason* why) {
   });
 }
 
+/// Replicas that never meet train models of their own; behind every step they meet in gradients for less.
+/// What is said of outer steps has something to be said of.
+bool outer_steps_are_said(const Scenario& sc, Reason* why) {
+  const OuterSteps& outer = sc.recipe.outer;
+  const int replicas = sc.layout.outer_replicas;
+  if (replicas > 1 && !outer.taken()) {
+    return fails(why, [&] {
+      return Reason{fmt::format("{} replicas (diloco) train apart and never exchange anything", replicas),
+                    "say outer-steps, such as 500, or leave diloco out and use data parallelism"};
+    });
+  }
+  if (outer.every == 1) {
+    return fails(why, [] {
+      return Reason{
+          "an outer step behind every step moves parameters as often as data parallelism moves "
+          "gradients, and keeps two further states",
+          "use outer-steps of 2 or more, or data parallelism (dp)"};
+    });
+  }
+  if (!outer.taken() && outer != OuterSteps{}) {
+    return fails(why, [] {
+      return Reason{"no outer steps are taken whose gradients or states could lie or travel in another way",
+                    "say outer-steps, or leave outer-dtype and outer-states out"};
+    });
+  }
+  if (replicas > 1 || outer.dtype == DType::Fp32) return true;
+  return fails(why, [] {
+    return Reason{"one replica sends no outer gradients that could travel in another type",
+                  "use diloco2 or more in the layout, or leave outer-dtype out"};
+  });
+}
+
+/// Of outer steps: what they stand behind.
+bool outer_steps_can_be_taken(const Scenario& sc, Reason* why) {
+  if (!sc.recipe.outer.taken()) return true;
+  if (!sc.framework.abilities.outer_steps) {
+    return fails(why, [&] {
+      return Reason{fmt::format("{} takes no outer steps", sc.framework.name),
+                    "use framework fsdp2 (torchtitan with torchft) or hexaplan, or leave diloco and "
+                    "outer-steps out"};
+    });
+  }
+  if (!sc.recipe.optimizer_in_backward && offloaded_update(sc.recipe) <= 0 &&
+      (sc.recipe.offload & kOffloadParameters) == 0)
+    return true;
+  return fails(why, [&] {
+    return Reason{sc.recipe.optimizer_in_backward
+                      ? "an outer step follows the optimizer's, which updates in backward have no end of"
+                      : "an outer step moves parameters on the GPU, and the host has them or their update",
+                  sc.recipe.optimizer_in_backward
+                      ? "use optimizer_in_backward false"
+                      : "use outer-states host instead of offloading the optimizer or parameters"};
+  });
+}
+
 /// deepspeedai/DeepSpeed deepspeed/utils/groups.py _create_zero_param_parallel_group: the secondary groups
 /// cut the ranks that share parameters.
 bool secondary_partition_divides(const Scenario& sc, Reason* why) {
@@ -860,6 +922,8 @@ constexpr std::array kRules{
     Rule{"adapters-find-layers", RuleScope::Grid, nullptr, adapters_find_layers},
     Rule{"subspaces-have-matrices", RuleScope::Grid, nullptr, subspaces_have_matrices},
     Rule{"preconditioners-have-matrices", RuleScope::Grid, nullptr, preconditioners_have_matrices},
+    Rule{"outer-steps-are-said", RuleScope::Grid, nullptr, outer_steps_are_said},
+    Rule{"outer-steps-can-be-taken", RuleScope::Grid, nullptr, outer_steps_can_be_taken},
     Rule{"base-can-be-integers", RuleScope::Grid, nullptr, base_can_be_integers},
     Rule{"magnitudes-are-learned", RuleScope::Grid, nullptr, magnitudes_are_learned},
     Rule{"zero-sizes-can-be-said", RuleScope::Grid, nullptr, sizes_can_be_said},

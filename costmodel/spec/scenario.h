@@ -19,7 +19,7 @@ struct Scenario {
 /// Micro-batches per optimizer step and data-parallel rank. Precondition: the rules accepted the scenario, so
 /// that the division is exact.
 [[nodiscard]] constexpr std::int64_t microbatches_per_step(const Scenario& scenario) {
-  return scenario.recipe.global_batch / (scenario.recipe.micro_batch * scenario.layout.dp);
+  return scenario.recipe.global_batch / (scenario.recipe.micro_batch * scenario.layout.batch_ranks());
 }
 
 /// Rank of the adapters that LoRA and QLoRA train: the recipe's, else the framework's usual one. 0 when the

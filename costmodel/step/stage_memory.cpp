@@ -223,7 +223,7 @@ Scenario shortened(Scenario sc) {
   if (sc.framework.replays_parameters) return sc;
   const std::int64_t enough = std::int64_t{4} * sc.layout.pp;
   if (microbatches_per_step(sc) > enough && splits_backward(sc.layout.schedule))
-    sc.recipe.global_batch = enough * sc.recipe.micro_batch * sc.layout.dp;
+    sc.recipe.global_batch = enough * sc.recipe.micro_batch * sc.layout.batch_ranks();
   return sc;
 }
 

@@ -8,6 +8,7 @@
 #include "costmodel/step/execution.h"
 #include "costmodel/step/offload_operations.h"
 #include "costmodel/step/optimizer_operations.h"
+#include "costmodel/step/outer_operations.h"
 #include "costmodel/step/unit_operations.h"
 #include "costmodel/units/mutation.h"
 
@@ -270,6 +271,7 @@ std::vector<Operation> step_operations(const Scenario& sc, int stage) {
     std::vector<Operation> known = unit_operations(sc, stage);
     append_cpu_update(sc, parameters, known);
     append_update(sc, parameters, known);
+    append_outer_update(sc, parameters, known);
     return known;
   }
   const double microbatches = static_cast<double>(microbatches_per_step(sc)) / plan.copies;
@@ -303,6 +305,8 @@ std::vector<Operation> step_operations(const Scenario& sc, int stage) {
   append_gradient_copies(sc, parameters, out);
   append_host_update(sc, parameters, out);
   append_update(sc, parameters, out);
+  append_outer_messages(sc, parameters, out);
+  append_outer_update(sc, parameters, out);
   append_parameter_gather(sc, parameters, out);
   append_persistent_gather(sc, parameters, out);
   return out;

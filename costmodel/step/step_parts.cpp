@@ -11,6 +11,7 @@
 #include "costmodel/step/execution.h"
 #include "costmodel/step/offload_operations.h"
 #include "costmodel/step/optimizer_operations.h"
+#include "costmodel/step/outer_operations.h"
 #include "costmodel/step/step_operations.h"
 #include "costmodel/units/overlap.h"
 
@@ -205,6 +206,17 @@ void price_host_update(const Scenario& sc, const StageParameters& p, const Price
   append_host_update(sc, p, operations);
   transfers.update = larger(transfers.update, by_place(operations, Pass::Step, pricer).longest());
 }
+
+/// What the host keeps of outer steps comes, and goes when it has been updated.
+void price_outer_steps(const Scenario& sc, const StageParameters& p, const Pricer& pricer,
+                       StageTransfers& transfers) {
+  std::vector<Operation> messages, update;
+  append_outer_messages(sc, p, messages);
+  append_outer_update(sc, p, update);
+  transfers.outer_messages = total(messages, Pass::Step, pricer);
+  const PassByPlace places = by_place(update, Pass::Step, pricer);
+  transfers.outer_update = places.device + places.copies;
+}
 }  // namespace
 
 StageTransfers price_transfers(const Scenario& sc, const Calibration& calibration, const Pricer& pricer,
@@ -218,6 +230,7 @@ StageTransfers price_transfers(const Scenario& sc, const Calibration& calibratio
   append_mirror_reduction(sc, p, operations);
   transfers.mirror = total(operations, Pass::Step, pricer);
   if (offloaded_update(sc.recipe) > 0) price_host_update(sc, p, pricer, transfers);
+  if (sc.recipe.outer.taken()) price_outer_steps(sc, p, pricer, transfers);
   if (gathers_layers(sc)) {
     for (std::size_t c = 0; c < kLayerClasses; ++c) {
       if (stage.layers[c] > 0)
@@ -383,9 +396,10 @@ StepOverheads StepCombiner::overheads(const StageTransfers& transfers, std::span
   return {.pipeline_p2p = messages(paces.neighbours),
           .bubble = bubble(stages, slowest, span),
           .data_parallel = paces.waits.data_parallel() * microbatches_ +
-                           once_per_step(paces.totals, transfers) + transfers.mirror,
+                           once_per_step(paces.totals, transfers) + transfers.mirror +
+                           transfers.outer_messages,
           .offload = transfers.gradients_to_host_once + paces.waits.offload * microbatches_,
-          .optimizer = transfers.update,
+          .optimizer = transfers.update + transfers.outer_update,
           .host = framework_->step_overhead + framework_->microbatch_overhead * microbatches_};
 }
 

@@ -104,6 +104,7 @@ struct StageTransfers {
   Seconds mirror;                // DualPipe: gradients of two copies of the model are added up
   double buckets = 1;
   Seconds update;                                    // optimizer and gradient norm, by GPU and CPU
+  Seconds outer_messages, outer_update;              // of outer steps, a step's share of them
   Seconds gradients_to_host;                         // of an offloaded optimizer, per micro-batch …
   Seconds gradients_to_host_once;                    // … or once per step
   std::array<LayerTransfers, kLayerClasses> layers;  // gathered by layer: of one layer …

@@ -3,6 +3,7 @@
 #include <map>
 #include <string_view>
 
+#include "costmodel/memory/outer_states.h"
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/units/mutation.h"
 
@@ -42,6 +43,7 @@ class UnitOperations {
         add_across("gradient.mirror_reduce", Group::Mirror, flat, units);
       update(flat, units);
       copy_updated(flat, units, reductions);
+      if (flat.trained) take_outer_step(flat, units);
     }
   }
 
@@ -51,7 +53,7 @@ class UnitOperations {
 
   void norm_and_loss() {
     constexpr double kThreeNumbers = 12;  // fp32
-    if (sc_.layout.world_size() > 1)
+    if (sc_.layout.replica_size() > 1)
       add("step.norm_and_loss", Pass::Step, CollectiveKind::AllReduce, Group::World, kThreeNumbers, 1);
   }
 
@@ -196,6 +198,19 @@ class UnitOperations {
     if (flat.matrices > 0 && flat.shards > 1)
       add("optimizer.gather_matrices", Pass::Step, CollectiveKind::AllGather, shard_group(flat),
           flat.padded() * bytes_per_element(activation_dtype(sc_.recipe.precision)), units);
+  }
+
+  /// Between replicas that train apart, once in so many steps; what the host keeps comes and goes for it.
+  void take_outer_step(const FlatSizes& flat, double units) {
+    const OuterSteps& outer = sc_.recipe.outer;
+    if (!outer.taken()) return;
+    const double times = units / static_cast<double>(outer.every);
+    if (sc_.layout.outer_replicas > 1)
+      add("outer.gradient_reduce", Pass::Step, CollectiveKind::AllReduce, Group::Outer,
+          flat.shard() * bytes_per_element(outer.dtype), times);
+    const double on_host = outer_states_on_host(outer);
+    copy("outer.to_device", Pass::Step, flat.shard(), DType::Fp32, times * on_host);
+    copy("outer.to_host", Pass::Step, flat.shard(), DType::Fp32, times * on_host);
   }
 
   static Group shard_group(const FlatSizes& flat) { return flat.expert ? Group::ExpertData : Group::Shard; }

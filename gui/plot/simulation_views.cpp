@@ -32,6 +32,7 @@ constexpr std::array<KindRow, costmodel::kSpanKinds> kKinds{{
      Ink::HiddenCommunication},
     {SpanKind::Optimizer, QT_TRANSLATE_NOOP("SpanKind", "optimizer"), Ink::OptimizerStep},
     {SpanKind::Host, QT_TRANSLATE_NOOP("SpanKind", "host"), Ink::Host},
+    {SpanKind::OuterReduce, QT_TRANSLATE_NOOP("SpanKind", "outer gradients"), Ink::HiddenCommunication},
 }};
 constexpr std::array<const char*, costmodel::kStreams> kStreamNames{
     QT_TRANSLATE_NOOP("Stream", "compute"), QT_TRANSLATE_NOOP("Stream", "layers' comm."),

@@ -204,7 +204,8 @@ void append_contexts(const SearchSpace& s, ContextKind unused, Unit unit, std::v
 SearchSpace filled_space(const SearchProblem& problem, std::size_t hardware) {
   SearchSpace s = problem.space;
   const Scenario base = base_on(problem, hardware);
-  fill_degrees(problem, base.cluster.gpus, base.recipe.global_batch, s);
+  const int replicas = base.layout.outer_replicas;
+  fill_degrees(problem, base.cluster.gpus / replicas, base.recipe.global_batch / replicas, s);
   fill_choices(problem, s);
   return s;
 }
@@ -309,7 +310,7 @@ void apply_grid(const Unit& unit, const Space& space, const Candidate& candidate
   Layout& l = sc.layout;
   apply(unit, sc);
   l.pp = s.pp[candidate.pp];
-  const std::int64_t model_ranks = static_cast<std::int64_t>(l.tp) * l.cp * l.pp;
+  const std::int64_t model_ranks = static_cast<std::int64_t>(l.outer_replicas) * l.tp * l.cp * l.pp;
   l.dp = static_cast<int>(std::max<std::int64_t>(1, sc.cluster.gpus / model_ranks));
   l.order = s.order[candidate.order];
   l.sharding = space.shardings_for(l.dp * l.cp, unit.offload)[candidate.sharding];

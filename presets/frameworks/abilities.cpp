@@ -139,6 +139,7 @@ void read_abilities(const ValueReader& value, FrameworkAbilities& a) {
   read_ability(reader, "low_rank", a.low_rank);
   read_ability(reader, "preconditioned", a.preconditioned);
   read_ability(reader, "integer_base", a.integer_base);
+  read_ability(reader, "outer_steps", a.outer_steps);
   read_ability(reader, "factored_shards", a.factored_shards);
   read_ability(reader, "zero_sizes", a.zero_sizes);
   read_ability(reader, "mixed_half_types", a.mixed_half_types);
@@ -170,6 +171,7 @@ JsonValue to_json(const FrameworkAbilities& a) {
       {"low_rank", a.low_rank},
       {"preconditioned", a.preconditioned},
       {"integer_base", a.integer_base},
+      {"outer_steps", a.outer_steps},
       {"factored_shards", a.factored_shards},
       {"zero_sizes", a.zero_sizes},
       {"mixed_half_types", a.mixed_half_types},

@@ -19,6 +19,18 @@ inline constexpr Named<costmodel::DType> kStateDTypeNames[] = {
     {"fp32", costmodel::DType::Fp32}, {"bf16", costmodel::DType::Bf16}, {"fp16", costmodel::DType::Fp16},
     {"fp8", costmodel::DType::Fp8},   {"nf4", costmodel::DType::Nf4},
 };
+/// In which outer gradients travel.
+inline constexpr Named<costmodel::DType> kOuterDTypeNames[] = {
+    {"fp32", costmodel::DType::Fp32},
+    {"bf16", costmodel::DType::Bf16},
+    {"fp8", costmodel::DType::Fp8},
+    {"fp4", costmodel::DType::Fp4},
+};
+inline constexpr Named<costmodel::OuterStates> kOuterStatesNames[] = {
+    {"gpu", costmodel::OuterStates::Gpu},
+    {"copy-on-host", costmodel::OuterStates::CopyOnHost},
+    {"host", costmodel::OuterStates::Host},
+};
 inline constexpr Named<costmodel::Optimizer> kOptimizerNames[] = {
     {"adamw", costmodel::Optimizer::AdamW},
     {"adamw-8bit", costmodel::Optimizer::AdamW8bit},

@@ -779,6 +779,12 @@ constexpr Refusal kRefusals[] = {
      [](S s) { return s.layout.sharding.stage >= 2 && s.layout.order[2] == costmodel::Axis::Pipeline; },
      "bridge-order", "Megatron FSDP has data-parallel ranks inside pipeline stages alone",
      "use the usual order of ranks"},
+    // torchtitan's with torchft is one job per replica, which a lighthouse brings together
+    // (pytorch/torchtitan@b5bcd76 torchtitan/experiments/torchft/README.md); a plan's files start one job.
+    {kAll | kTrainers, [](S s) { return s.recipe.outer.taken(); }, "outer-steps",
+     "replicas that train apart are jobs of their own, and a plan's files start one",
+     "export the plan of one replica: its layout without diloco and outer-steps, its share of the global "
+     "batch, and its GPUs"},
     {kTorchtitan, [](S s) { return !torchtitan_has(s.model); }, "torchtitan-model",
      "torchtitan has Llama 3, Qwen3, DeepSeek-V3 and GPT-OSS; this model is none of them",
      "export it for Megatron-LM or Megatron-Bridge (--framework megatron), or for a trainer (--target trl)"},

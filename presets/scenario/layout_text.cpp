@@ -34,6 +34,7 @@ struct Degree {
 };
 constexpr Degree kDegrees[] = {
     {"dp", "dp", 1, kMaxDegree, [](LayoutRequest& r, int n) { r.layout.dp = n, r.dp_given = true; }},
+    {"diloco", "diloco", 1, kMaxDegree, [](LayoutRequest& r, int n) { r.layout.outer_replicas = n; }},
     {"tp", "tp", 1, kMaxDegree, [](LayoutRequest& r, int n) { r.layout.tp = n; }},
     {"cp", "cp", 1, kMaxDegree, [](LayoutRequest& r, int n) { r.layout.cp = n; }},
     {"pp", "pp", 1, kMaxDegree, [](LayoutRequest& r, int n) { r.layout.pp = n; }},
@@ -111,13 +112,14 @@ class LayoutBuilder {
 
   [[nodiscard]] LayoutRequest finish() {
     std::int64_t world = 1;
-    for (const int degree :
-         {request_.layout.dp, request_.layout.tp, request_.layout.cp, request_.layout.pp}) {
+    for (const int degree : {request_.layout.outer_replicas, request_.layout.dp, request_.layout.tp,
+                             request_.layout.cp, request_.layout.pp}) {
       world = world * degree;
       if (world > kMaxWorld) {
         throw InputError{{.field = std::string{field_},
                           .value = "a world of more than 10 million ranks",
-                          .expected = "dp·tp·cp·pp of at most 10,000,000"}};
+                          .expected = fmt::format("{}dp·tp·cp·pp of at most 10,000,000",
+                                                  request_.layout.outer_replicas > 1 ? "diloco·" : "")}};
       }
     }
     if (request_.layout.vpp > 1 && !used("schedule"))
@@ -252,6 +254,7 @@ LayoutRequest parse_layout(std::string_view text, std::string_view field) {
 std::string to_layout_text(const LayoutRequest& request) {
   const Layout& layout = request.layout;
   std::vector<std::string> words;
+  if (layout.outer_replicas > 1) words.push_back(fmt::format("diloco{}", layout.outer_replicas));
   if (request.dp_given) words.push_back(fmt::format("dp{}", layout.dp));
   const std::pair<std::string_view, int> degrees[] = {
       {"tp", layout.tp}, {"cp", layout.cp}, {"pp", layout.pp}, {"vpp", layout.vpp}, {"ep", layout.ep}};

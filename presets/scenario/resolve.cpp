@@ -148,11 +148,16 @@ namespace {
 
 /// dp so that the layout fills the cluster.
 int data_parallel(const Layout& layout, std::int64_t gpus) {
-  const std::int64_t others = static_cast<std::int64_t>(layout.tp) * layout.cp * layout.pp;
+  const int replicas = layout.outer_replicas;
+  const std::int64_t others = static_cast<std::int64_t>(replicas) * layout.tp * layout.cp * layout.pp;
   if (gpus % others != 0) {
-    throw InputError({.field = "layout",
-                      .value = fmt::format("tp{} cp{} pp{}", layout.tp, layout.cp, layout.pp),
-                      .expected = fmt::format("tp·cp·pp that divides {} GPUs, not {}", gpus, others)});
+    const bool several = replicas > 1;
+    throw InputError(
+        {.field = "layout",
+         .value = fmt::format("{}tp{} cp{} pp{}", several ? fmt::format("diloco{} ", replicas) : "",
+                              layout.tp, layout.cp, layout.pp),
+         .expected =
+             fmt::format("{}tp·cp·pp that divides {} GPUs, not {}", several ? "diloco·" : "", gpus, others)});
   }
   return static_cast<int>(gpus / others);
 }
@@ -180,7 +185,7 @@ void note_unasked_run(const Recipe& recipe, std::vector<std::string>& notes) {
 
 std::int64_t default_global_batch(const Layout& layout, const Recipe& recipe) {
   const std::int64_t microbatches = layout.pp > 1 ? kMicrobatchesPerStage * layout.pp : 1;
-  return recipe.micro_batch * layout.dp * microbatches;
+  return recipe.micro_batch * layout.batch_ranks() * microbatches;
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ std::string kind_of_word(std::string_view word) {
 
 /// Degrees are what the cluster is divided into.
 bool is_degree(std::string_view word) {
-  constexpr std::string_view kDegrees[] = {"dp", "tp", "cp", "pp"};
+  constexpr std::string_view kDegrees[] = {"diloco", "dp", "tp", "cp", "pp"};
   return std::ranges::any_of(kDegrees, [&](std::string_view axis) {
     return word.starts_with(axis) && word.size() > axis.size() &&
            std::isdigit(static_cast<unsigned char>(word[axis.size()])) != 0;

@@ -115,6 +115,7 @@ void set_stages(const TruthRow& row, Layout& layout) {
 
 Layout layout_of(const TruthRow& row) {
   Layout layout;
+  if (row.outer_replicas) layout.outer_replicas = degree(row.outer_replicas, "outer_replicas");
   layout.dp = degree(row.dp, "dp");
   layout.tp = degree(row.tp, "tp");
   layout.cp = degree(row.cp, "cp");

@@ -260,6 +260,24 @@ const CellColumn kCells[] = {
        return s.recipe.max_precondition_dim > 0 ? number_cell(s.recipe.max_precondition_dim) : std::string{};
      }},
     {"optimizer_in_backward", [](const Scenario& s) { return bool_cell(s.recipe.optimizer_in_backward); }},
+    {"outer_replicas",
+     [](const Scenario& s) {
+       return s.layout.outer_replicas > 1 ? number_cell(s.layout.outer_replicas) : std::string{};
+     }},
+    {"outer_steps",
+     [](const Scenario& s) {
+       return s.recipe.outer.taken() ? number_cell(s.recipe.outer.every) : std::string{};
+     }},
+    {"outer_dtype",
+     [](const Scenario& s) {
+       return s.recipe.outer.taken() ? text_cell(name_in(kOuterDTypeNames, s.recipe.outer.dtype))
+                                     : std::string{};
+     }},
+    {"outer_states",
+     [](const Scenario& s) {
+       return s.recipe.outer.taken() ? text_cell(name_in(kOuterStatesNames, s.recipe.outer.states))
+                                     : std::string{};
+     }},
     {"dropout", [](const Scenario& s) { return fmt::format("{}", s.recipe.dropout); }},
     {"offload", offload},
     {"ce_kind", cross_entropy},

@@ -257,6 +257,11 @@ Recipe recipe_of(const TruthRow& row, int chunks) {
   recipe.precondition_frequency = row.precondition_frequency.value_or(0);
   recipe.max_precondition_dim = row.max_precondition_dim.value_or(0);
   recipe.optimizer_in_backward = row.optimizer_in_backward.value_or(false);
+  recipe.outer.every = row.outer_steps.value_or(0);
+  if (!row.outer_dtype.empty())
+    recipe.outer.dtype = value_of_word(kOuterDTypeNames, row.outer_dtype, "outer_dtype");
+  if (!row.outer_states.empty())
+    recipe.outer.states = value_of_word(kOuterStatesNames, row.outer_states, "outer_states");
   recipe.recompute = recompute_of(row, chunks);
   recipe.attention = attention_of(row);
   recipe.dropout = dropout_of(row);

@@ -126,7 +126,8 @@ void check_sizes(const Scenario& scenario, const TruthRow& row) {
     throw NoScenario{
         fmt::format("a model of {:.3g} parameters, at most {:.0e}", parameters, kMostParameters)};
   const costmodel::Layout& l = scenario.layout;
-  if (const double ranks = static_cast<double>(l.dp) * l.tp * l.cp * l.pp; ranks > kMostRanks)
+  if (const double ranks = static_cast<double>(l.outer_replicas) * l.dp * l.tp * l.cp * l.pp;
+      ranks > kMostRanks)
     throw NoScenario{fmt::format("a layout of {:.3g} ranks, at most {:.0e}", ranks, kMostRanks)};
 }
 

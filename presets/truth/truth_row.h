@@ -56,6 +56,8 @@ struct TruthRow {
   std::optional<std::int64_t> projection_rank, projection_interval, precondition_frequency,
       max_precondition_dim;
   std::optional<bool> optimizer_in_backward;
+  std::optional<std::int64_t> outer_replicas, outer_steps;  // that train apart, and what brings them together
+  std::string outer_dtype, outer_states;
   std::optional<double> dropout;
   std::string base_dtype;  // of frozen weights
   std::string recompute_norm, recompute_modules, finetune;

@@ -69,6 +69,10 @@ void projected_at_random(costmodel::Recipe& r) {
   one_micro_batch(r);
   r.optimizer = costmodel::Optimizer::Apollo;
 }
+void apart(costmodel::Recipe& r) {
+  plain(r);
+  r.outer.every = 100;
+}
 void recomputed_once(costmodel::Recipe& r) {
   one_micro_batch(r);
   r.recompute.mode = costmodel::RecomputeMode::Full;
@@ -113,6 +117,7 @@ constexpr Stage kProjectedAtRandom{"llama-3.1-8b", "8xH200", "hf-eager", "", pro
 constexpr Stage kReplicas{"llama-3.1-8b", "8xH200", "ddp", "", one_micro_batch};
 constexpr Stage kInBases{"llama-3.1-8b", "8xH200", "ddp", "", in_bases};
 constexpr Stage kByRoots{"llama-3.1-8b", "8xH200", "ddp", "", by_roots};
+constexpr Stage kApart{"llama-3.1-8b", "2x8xH100+ib400", "fsdp2", "diloco2 fsdp", apart};
 constexpr Stage kQuantised{"llama-3.1-8b", "8xH100", "fsdp2", "", qlora};
 constexpr Stage kOffloaded{"llama-3.1-8b", "16x8xH100+ib400", "deepspeed", "zero3", offloaded};
 constexpr Stage kOffloadedActivations{"llama-3.1-8b", "16x8xH100+ib400", "deepspeed", "zero3",
@@ -172,6 +177,11 @@ const RecipeTurn kRecipeTurns[] = {
     {"precondition_frequency", kByRoots, {"50"}},
     {"max_precondition_dim", kInBases, {"1024"}},
     {"max_precondition_dim", kByRoots, {"1024"}},
+    {"outer_steps", kApart, {"50"}},
+    {"outer_dtype", kApart, names_but(kOuterDTypeNames, "fp32")},
+    {"outer_dtype", kApart, {"fp32"}, "bf16"},
+    {"outer_states", kApart, names_but(kOuterStatesNames, "gpu")},
+    {"outer_states", kApart, {"gpu"}, "host"},
     {"optimizer_in_backward", kOneMicroBatch, {"true", "false"}},
     {"recompute", kDense, {"layers=2"}},
     {"recompute", kDense, names(kRecomputeNames)},
@@ -229,6 +239,7 @@ const RecipeTurn kRecipeTurns[] = {
 
 const LayoutTurn kLayoutTurns[] = {
     {"dp", kDense, "dp64 tp2", "dp32 tp4"},
+    {"diloco", kApart, "fsdp", "diloco2 fsdp"},
     {"tp", kDense, "", "tp2"},
     {"cp", kDense, "", "cp2"},
     {"pp", kDense, "", "pp2"},

@@ -45,6 +45,11 @@ constexpr DegreeRow kDegrees[] = {
      "P2", QT_TRANSLATE_NOOP("Field", "EP: ranks that share the experts.")},
     {"layout.etp", &Layout::etp, true, true, 64, QT_TRANSLATE_NOOP("Field", "Expert tensor"), "P2",
      QT_TRANSLATE_NOOP("Field", "Tensor-parallel size of the experts; auto: that of the rest.")},
+    {"layout.diloco", &Layout::outer_replicas, true, false, 64, QT_TRANSLATE_NOOP("Field", "Replicas apart"),
+     "T18",
+     QT_TRANSLATE_NOOP("Field",
+                       "DiLoCo: replicas of all of this, one per site for example, that train apart between "
+                       "outer steps. Data parallelism takes what is left of each.")},
 };
 
 Field degreeField(const DegreeRow& row) {
@@ -161,7 +166,7 @@ QString worldFollows(const Evaluation& e) {
   if (!e.has_cluster) return {};
   const Layout& l = e.scenario.layout;
   return QCoreApplication::translate("Field", "× %1 = %2 GPUs")
-      .arg(static_cast<qint64>(l.tp) * l.cp * l.pp)
+      .arg(static_cast<qint64>(l.outer_replicas) * l.tp * l.cp * l.pp)
       .arg(static_cast<qint64>(l.world_size()));
 }
 
@@ -179,7 +184,7 @@ Field dataParallel() {
               [](ScenarioRequest& request, const std::string& text, const Evaluation&) {
                 const std::int64_t dp = parseWhole(text, "dp", 1, kMostDegree);
                 const Layout& l = request.layout.layout;
-                writeGpuCount(request, dp * l.tp * l.cp * l.pp);
+                writeGpuCount(request, dp * l.outer_replicas * l.tp * l.cp * l.pp);
                 request.layout.dp_given = false;
                 request.layout.layout.dp = 1;
               },

@@ -1255,6 +1255,38 @@
         <source>Shampoo: longest side of the blocks of a matrix, 8192 if not said; SOAP: longest side that has a basis, 10000 if not said.</source>
         <translation>Shampoo: längste Seite der Blöcke einer Matrix, ohne Angabe 8192; SOAP: längste Seite, die eine Basis hat, ohne Angabe 10000.</translation>
     </message>
+    <message>
+        <source>Outer steps every</source>
+        <translation>Äußere Schritte alle</translation>
+    </message>
+    <message>
+        <source>DiLoCo: steps of the optimizer from one outer step to the next, in which replicas (diloco2 in the layout) exchange what their parameters have moved by. Empty: none are taken.</source>
+        <translation>DiLoCo: Schritte des Optimierers von einem äußeren Schritt zum nächsten, in dem Replikate (diloco2 im Layout) austauschen, worum sich ihre Parameter bewegt haben. Leer: keine.</translation>
+    </message>
+    <message>
+        <source>Outer gradients in</source>
+        <translation>Äußere Gradienten in</translation>
+    </message>
+    <message>
+        <source>Type in which outer gradients travel between replicas.</source>
+        <translation>Typ, in dem äußere Gradienten zwischen Replikaten reisen.</translation>
+    </message>
+    <message>
+        <source>Outer states on</source>
+        <translation>Äußere Zustände auf</translation>
+    </message>
+    <message>
+        <source>Where outer steps keep the parameters of the last one, and their momentum: both on the GPU, the copy in host memory, or both there.</source>
+        <translation>Wo äußere Schritte die Parameter des letzten und ihr Momentum halten: beides auf der GPU, die Kopie im Hauptspeicher oder beides dort.</translation>
+    </message>
+    <message>
+        <source>Replicas apart</source>
+        <translation>Getrennte Replikate</translation>
+    </message>
+    <message>
+        <source>DiLoCo: replicas of all of this, one per site for example, that train apart between outer steps. Data parallelism takes what is left of each.</source>
+        <translation>DiLoCo: Replikate von alldem, etwa eines je Standort, die zwischen äußeren Schritten getrennt trainieren. Datenparallelität nimmt, was von jedem übrig bleibt.</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::FieldRow</name>
@@ -3606,6 +3638,10 @@ vorhergesagt %1, gemessen %2 (%3)</translation>
     <message>
         <source>host</source>
         <translation>Rechner</translation>
+    </message>
+    <message>
+        <source>outer gradients</source>
+        <translation>äußere Gradienten</translation>
     </message>
 </context>
 <context>

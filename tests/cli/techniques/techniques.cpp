@@ -27,6 +27,7 @@ struct Title {
 };
 constexpr Title kTitles[] = {
     {"dp", "data parallelism"},
+    {"diloco", "replicas that train apart (DiLoCo)"},
     {"tp", "tensor parallelism"},
     {"sp", "sequence parallelism"},
     {"cp", "context parallelism"},
@@ -73,6 +74,14 @@ constexpr Title kTitles[] = {
     {"optimizer apollo-mini", "… matrix by matrix (APOLLO-Mini)"},
     {"optimizer soap", "SOAP: AdamW in eigenbases of rows' and columns' second moments"},
     {"optimizer shampoo", "Shampoo: inverse roots of them"},
+    {"outer_steps 50", "outer steps between such replicas"},
+    {"outer_dtype fp32", "… gradients in fp32"},
+    {"outer_dtype bf16", "… in bf16"},
+    {"outer_dtype fp8", "… in fp8"},
+    {"outer_dtype fp4", "… in 4 bits (Streaming DiLoCo)"},
+    {"outer_states gpu", "… states on the GPU"},
+    {"outer_states copy-on-host", "… the copy on the host"},
+    {"outer_states host", "… states on the host"},
     {"optimizer_in_backward true", "optimizer fused into the backward"},
     {"recompute layers=2", "full recomputation of some layers"},
     {"recompute full", "full recomputation"},
@@ -158,6 +167,7 @@ bool in_groups(const Layout& l) {
 }
 constexpr LayoutUse kLayoutUses[] = {
     {"dp", kLayout, [](const Layout&, const Layout& l) { return l.dp > 1; }},
+    {"diloco", kLayout, [](const Layout&, const Layout& l) { return l.outer_replicas > 1; }},
     {"tp", kLayout, [](const Layout&, const Layout& l) { return l.tp > 1; }},
     {"cp", kLayout, [](const Layout&, const Layout& l) { return l.cp > 1; }},
     {"pp", kLayout, [](const Layout&, const Layout& l) { return l.pp > 1; }},
@@ -241,6 +251,9 @@ constexpr RecipeSection kRecipeSections[] = {
     {"gradient_dtype", "Types of the states"},
     {"moment_dtype", "Types of the states"},
     {"optimizer", "Optimizers"},
+    {"outer_steps", "Optimizers"},
+    {"outer_dtype", "Optimizers"},
+    {"outer_states", "Optimizers"},
     {"optimizer_in_backward", "Optimizers"},
     {"fine_tune", "Fine-tuning"},
     {"dora", "Fine-tuning"},
@@ -304,6 +317,15 @@ struct RecipeUse {
 constexpr RecipeUse kRecipeUses[] = {
     {"offload",
      [](const Recipe& asked, const Scenario& s) { return (s.recipe.offload & asked.offload) != 0; }},
+    {"outer_steps", [](const Recipe&, const Scenario& s) { return s.recipe.outer.taken(); }},
+    {"outer_dtype",
+     [](const Recipe& asked, const Scenario& s) {
+       return s.recipe.outer.taken() && s.recipe.outer.dtype == asked.outer.dtype;
+     }},
+    {"outer_states",
+     [](const Recipe& asked, const Scenario& s) {
+       return s.recipe.outer.taken() && s.recipe.outer.states == asked.outer.states;
+     }},
     {"offload_device",
      [](const Recipe& asked, const Scenario& s) {
        return s.recipe.offload != 0 && s.recipe.offload_device == asked.offload_device;

@@ -1,5 +1,5 @@
 // The executor against steps that PyTorch computed (tests/golden/llama_oracle.py, mtp_oracle.py,
-// adafactor_oracle.py), alone and cut over ranks.
+// adafactor_oracle.py, diloco_oracle.py), alone and cut over ranks.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/spec/rules.h"
 #include "presets/json/read_json.h"
 #include "presets/models/read_model_config.h"
 #include "tests/validator/proofs/global_parameters.h"
@@ -90,6 +91,7 @@ class Golden {
         model_{written_down()} {}
   [[nodiscard]] const JsonValue& operator[](std::string_view key) const { return *file_.find(key); }
 
+  [[nodiscard]] const JsonValue* find(std::string_view key) const { return file_.find(key); }
   [[nodiscard]] std::int64_t steps() const { return std::max<std::int64_t>(1, whole(file_, "steps")); }
   /// A tensor as the executor has it.
   [[nodiscard]] std::vector<double> tensor(int unit, const std::string& name, std::string_view what) const {
@@ -109,7 +111,7 @@ class Golden {
       sc.recipe.routing = {.capacity_factor = number(*factor), .pad_to_capacity = pads};
     sc.recipe.sequence = whole(file_, "sequence");
     sc.recipe.micro_batch = 1;
-    sc.recipe.global_batch = 2;
+    sc.recipe.global_batch = std::max<std::int64_t>(2, whole(file_, "batch"));
     return sc;
   }
 
@@ -147,7 +149,9 @@ struct Executed {
   GlobalState first_moment, master;
 };
 
-void execute(const Golden& golden, const Scenario& sc, Executed& out) {
+void execute(
+    const Golden& golden, const Scenario& sc, Executed& out,
+    const std::function<void(validator::RunOptions&)>& change = [](validator::RunOptions&) {}) {
   const JsonValue& o = golden["optimizer"];
   const std::int64_t steps = golden.steps();
   validator::RunOptions options{.steps = steps};
@@ -156,6 +160,11 @@ void execute(const Golden& golden, const Scenario& sc, Executed& out) {
                        .epsilon = number(o, "epsilon"),
                        .weight_decay = number(o, "weight_decay"),
                        .clip_norm = number(o, "clip")};
+  if (const JsonValue* outer = golden.find("outer")) {
+    options.optimizer.outer_learning_rate = number(*outer, "learning_rate");
+    options.optimizer.outer_momentum = number(*outer, "momentum");
+  }
+  change(options);
   options.learning_rate = {.peak = number(o, "learning_rate")};
   std::vector<std::int32_t> tokens;
   for (const JsonValue& t : *golden["tokens"].get_if<JsonArray>())
@@ -246,6 +255,73 @@ TEST_P(golden_steps_of_adafactor, losses_gradient_norms_and_updated_parameters_a
   for (const auto& [key, updated] : run.master.tensors())
     expect_close(updated, golden.tensor(key.first, key.second, "updated"), "updated " + key.second);
 }
+
+struct OuterCase {
+  std::string name;
+  Layout layout;
+  costmodel::OuterStates states = costmodel::OuterStates::Gpu;
+};
+void PrintTo(const OuterCase& c, std::ostream* out) {
+  *out << c.name;
+}
+class golden_outer_steps : public testing::TestWithParam<OuterCase> {};
+
+/// A scenario of the golden file's outer steps.
+Scenario with_outer_steps(const Golden& golden, Layout layout, int replicas) {
+  layout.outer_replicas = replicas;
+  Scenario sc = golden.scenario(layout, false);
+  sc.recipe.outer.every = whole(*golden.find("outer"), "every");
+  return sc;
+}
+
+TEST_P(golden_outer_steps, of_replicas_that_train_apart_are_those_of_pytorch) {
+  const Golden golden{"diloco"};
+  const int replicas = static_cast<int>(whole(*golden.find("outer"), "replicas"));
+  Scenario sc = with_outer_steps(golden, GetParam().layout, replicas);
+  sc.recipe.outer.states = GetParam().states;
+  ASSERT_FALSE(costmodel::first_rejection(sc));
+  ASSERT_FALSE(validator::first_not_executable(sc));
+  Executed run;
+  execute(golden, sc, run);
+  const JsonArray& losses = *golden["losses"].get_if<JsonArray>();
+  const JsonArray& norms = *golden["gradient_norms"].get_if<JsonArray>();
+  ASSERT_EQ(run.report.steps.size(), losses.size());
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    const validator::StepReport& step = run.report.steps[i];
+    EXPECT_NEAR(step.loss, number(losses[i]), kTolerance * number(losses[i])) << "step " << i + 1;
+    EXPECT_NEAR(step.gradient_norm, number(norms[i]), kTolerance * number(norms[i])) << "step " << i + 1;
+  }
+  ASSERT_FALSE(run.master.tensors().empty());
+  for (const auto& [key, updated] : run.master.tensors())
+    expect_close(updated, golden.tensor(key.first, key.second, "updated"), "updated " + key.second);
+}
+
+/// One replica, a learning rate of 1 and no momentum: the outer step goes where the inner ones went.
+TEST(golden_outer_step, of_one_replica_at_rate_1_without_momentum_is_none) {
+  const Golden golden{"diloco"};
+  for (const int dp : {1, 2}) {
+    const Scenario sc = with_outer_steps(golden, {.dp = dp, .sharding = {.stage = 1}}, 1);
+    Executed run;
+    execute(golden, sc, run, [](validator::RunOptions& options) {
+      options.optimizer.outer_learning_rate = 1, options.optimizer.outer_momentum = 0;
+    });
+    for (const auto& [key, updated] : run.master.tensors())
+      expect_close(updated, golden.tensor(key.first, key.second, "plain"), "plain " + key.second);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(steps, golden_outer_steps,
+                         testing::Values(OuterCase{"one_rank_each", {}}, OuterCase{"dp2", {.dp = 2}},
+                                         OuterCase{"dp2_zero1_on_the_host",
+                                                   {.dp = 2, .sharding = {.stage = 1}},
+                                                   costmodel::OuterStates::Host},
+                                         OuterCase{"tp2_sp_zero2",
+                                                   {.dp = 2, .tp = 2, .sp = true, .sharding = {.stage = 2}}},
+                                         OuterCase{"pp2_zero3_copy_on_the_host",
+                                                   {.dp = 2, .pp = 2, .sharding = {.stage = 3}},
+                                                   costmodel::OuterStates::CopyOnHost},
+                                         OuterCase{"cp2", {.cp = 2}}),
+                         [](const testing::TestParamInfo<OuterCase>& step) { return step.param.name; });
 
 struct Named {
   std::string name;

@@ -10,6 +10,9 @@ struct OptimizerOptions {
   double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-5;
   double momentum = 0.95;       // of SGD and Muon (arXiv:2502.16982 §2.1)
   double projection_scale = 0;  // of GaLore's and APOLLO's steps; 0: OptimizerTraits::step_scale
+  /// Of outer steps (arXiv:2311.08105 section 3.1; pytorch/torchtitan@b5bcd76
+  /// torchtitan/experiments/torchft/manager.py maybe_semi_sync_training).
+  double outer_learning_rate = 0.7, outer_momentum = 0.9;
   double weight_decay = 0.1;
   double clip_norm = 1.0;  // of all gradients together; 0 = never clip
 };

@@ -168,6 +168,7 @@ void FlatParameters::make_parts(const Rank& rank) {
     if (!on_host && stage_ >= 2 && !in_backward_)
       gradient_ = allocate(rank.device, TensorKind::Gradient, types_.gradient, from, to);
     part.optimizer = OptimizerShard{rank, place(rank, part)};
+    if (rank.scenario.recipe.outer.taken()) part.outer = OuterShard{rank, place(rank, part)};
   }
   if (stage_ < 2 && !in_backward_)
     gradient_ = allocate(rank.device, TensorKind::Gradient, types_.gradient, 0, padded_);
@@ -496,6 +497,17 @@ void FlatParameters::update(const Rank& rank, const OptimizerStep& step) {
   for (Part& part : parts_) update_part(rank, step, part);
 }
 
+void FlatParameters::begin_outer_steps(const Rank& rank) const {
+  for (const Part& part : parts_) part.outer.begin(rank, updated(part));
+}
+
+void FlatParameters::take_outer_step(const Rank& rank, const OptimizerOptions& options) {
+  for (const Part& part : parts_) {
+    part.outer.step(rank, options, updated(part));
+    copy_master(rank, part, true);
+  }
+}
+
 /// Whole gradients come to the host now. A parameter that the other memory has is written there; its update
 /// reads it where no master copy stands behind it.
 void FlatParameters::update_part(const Rank& rank, const OptimizerStep& step, Part& part) {
@@ -555,7 +567,7 @@ void FlatParameters::visit(const Rank& rank, State state,
                .view = flat.slice(p.begin - first, p.end - p.begin),
                .device = &memory(rank, on_host),
                .rounded_with = quantised_gathers_ ? tensors_.data() : nullptr,
-               .duplicate = ranks_.mirrored || ranks_.replica->rank() != 0 || !t.counted});
+               .duplicate = is_copy(rank) || !t.counted});
     }
   };
   if (state == State::Parameter || (state == State::Master && !types_.master))
@@ -570,7 +582,7 @@ void FlatParameters::visit(const Rank& rank, State state,
 /// Ranks that share the buffer hold the same; the first one counts.
 void FlatParameters::visit_factored(const Rank& rank, State state,
                                     const std::function<void(const OwnedPart&)>& visitor) const {
-  const bool copy = ranks_.mirrored || ranks_.replica->rank() != 0 || ranks_.shard->rank() != 0;
+  const bool copy = is_copy(rank) || ranks_.shard->rank() != 0;
   for (const Part& part : parts_) {
     part.optimizer.visit_factored(state, [&](const LocalTensor& tensor, const View& moments) {
       visitor({.unit = unit_,

@@ -8,6 +8,7 @@
 #include "costmodel/memory/layer_ledger.h"
 #include "validator/executor/parallel/nf4_matrices.h"
 #include "validator/executor/parallel/optimizer_shard.h"
+#include "validator/executor/parallel/outer_shard.h"
 #include "validator/executor/parallel/rank.h"
 #include "validator/executor/parameters/local_tensor.h"
 
@@ -81,6 +82,9 @@ class FlatParameters {
   /// sum += squares of the gradients that this rank counts; of those that the host has, HostMemory::squares.
   void add_squares(const Rank& rank, const View& sum) const;
   void update(const Rank& rank, const OptimizerStep& step);
+  /// Outer steps go out from the parameters as they are.
+  void begin_outer_steps(const Rank& rank) const;
+  void take_outer_step(const Rank& rank, const OptimizerOptions& options);
   /// The compute copy becomes the master's values, everywhere. After a state was loaded.
   void follow_master(const Rank& rank);
   /// Stages 1 and 2: every rank collects what the others updated.
@@ -100,6 +104,7 @@ class FlatParameters {
     std::vector<Piece> pieces;
     Tensor gradient;  // on the host
     OptimizerShard optimizer;
+    OuterShard outer;  // where outer steps are taken
   };
   [[nodiscard]] static Device& memory(const Rank& rank, bool on_host) {
     return on_host ? rank.host->states() : rank.device;
@@ -142,8 +147,16 @@ class FlatParameters {
   void add_gradients(const Rank& rank, Part& part, const View& reduced);
   void copy_master(const Rank& rank, const Part& part, bool to_parameters);
   void update_part(const Rank& rank, const OptimizerStep& step, Part& part);
+  /// What the optimizer updates: the master, or the parameters themselves.
+  [[nodiscard]] View updated(const Part& part) const {
+    return part.optimizer.has_master() ? part.optimizer.master() : part_of(own_parameters(), part);
+  }
   void visit_factored(const Rank& rank, State state,
                       const std::function<void(const OwnedPart&)>& visitor) const;
+  /// Another rank holds the same and is the one that counts: of replicas that train apart, the first one's.
+  [[nodiscard]] bool is_copy(const Rank& rank) const {
+    return ranks_.mirrored || ranks_.replica->rank() != 0 || rank.groups.outer->rank() != 0;
+  }
   void initialise(const Rank& rank, std::uint64_t seed);
   void fill_with_noise(const Rank& rank, std::uint64_t seed);
   void upload_initial_values(const Rank& rank, std::uint64_t seed);

@@ -28,7 +28,7 @@ DropoutForm form_of(const Rank& rank, Where where) {
   const std::int64_t replicas = rank.scenario.layout.dp;
   const std::int64_t replica =
       costmodel::mutant("dropout-forgets-the-replica") ? 0 : rank.position(Axis::Data);
-  form.first_sequence = (rank.microbatch * replicas + replica) * recipe.micro_batch;
+  form.first_sequence = rank.first_sequence() + (rank.microbatch * replicas + replica) * recipe.micro_batch;
   return form;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "costmodel/memory/outer_states.h"
 #include "validator/executor/parallel/alibi.h"
 #include "validator/executor/parallel/rotary.h"
 
@@ -56,6 +57,8 @@ Groups make_groups(Communicator& world, const costmodel::Scenario& sc) {
   const int last = g.pipeline->size() - 1;
   g.tied_ends = part_of(*g.pipeline, Group::Pipeline, [&](int stage) { return stage == last ? 0 : stage; });
   g.mirror = make_group(world, layout, Group::Mirror);
+  g.outer = make_group(world, layout, Group::Outer);
+  if (layout.outer_replicas > 1) g.inside = make_group(world, layout, Group::World);
   return g;
 }
 
@@ -63,7 +66,7 @@ Rank::Rank(const costmodel::Scenario& sc, Device& dev, Communicator& world, Init
     : scenario{sc},
       dims{costmodel::local_dims(sc)},
       device{dev},
-      host{sc.recipe.offload == 0
+      host{sc.recipe.offload == 0 && costmodel::outer_states_on_host(sc.recipe.outer) == 0
                ? nullptr
                : std::make_unique<HostMemory>(dev, sc.recipe.offload_device == costmodel::OffloadDevice::Nvme,
                                               threads)},

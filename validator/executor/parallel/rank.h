@@ -29,7 +29,11 @@ struct Groups {
   std::unique_ptr<Communicator> key_value;  // tensor-parallel neighbours with the same kv heads
   std::unique_ptr<Communicator> tied_ends;  // first and last stage of a tied model
   std::unique_ptr<Communicator> mirror;     // stages that hold the same layers (DualPipe)
+  std::unique_ptr<Communicator> outer;      // replicas that train apart
+  std::unique_ptr<Communicator> inside;     // ranks of one of them; none where there is one
   Communicator* world = nullptr;
+  /// Who adds up losses and gradients' norms.
+  [[nodiscard]] Communicator& together() const { return inside ? *inside : *world; }
 };
 /// Collective over `world`.
 [[nodiscard]] Groups make_groups(Communicator& world, const costmodel::Scenario& scenario);
@@ -89,6 +93,11 @@ struct Rank {
     layer = index;
     clock.enter_layer(index);
   }
+  /// First sequence, and how many, of the global batch that this rank's replica sees.
+  [[nodiscard]] std::int64_t sequences_of_replica() const {
+    return scenario.recipe.global_batch / scenario.layout.outer_replicas;
+  }
+  [[nodiscard]] std::int64_t first_sequence() const { return groups.outer->rank() * sequences_of_replica(); }
   [[nodiscard]] int position(costmodel::Axis axis) const {
     return static_cast<int>(at[static_cast<std::size_t>(axis)]);
   }

@@ -114,7 +114,7 @@ std::vector<double> balance_gradient(const Rank& rank, std::span<const std::int3
   const costmodel::LocalDims& d = rank.dims;
   const costmodel::Recipe& recipe = rank.scenario.recipe;
   const double factor = rank.loss_scale * rank.scenario.model.moe.balance_coefficient /
-                        static_cast<double>(costmodel::tokens_per_step(recipe)) *
+                        static_cast<double>(rank.sequences_of_replica() * recipe.sequence) *
                         static_cast<double>(d.experts) / static_cast<double>(d.top_k * recipe.sequence);
   std::vector<double> out;
   out.reserve(choices.size());

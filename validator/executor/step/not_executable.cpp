@@ -200,6 +200,14 @@ constexpr std::array kMissing{
             [](const Scenario& s) {
               return costmodel::trains_adapters(s.recipe) && s.recipe.trainable_parameters > 0;
             }},
+    Missing{"executor-outer-steps", "outer gradients are added up in the type in which they travel",
+            "use outer-dtype fp32 or bf16",
+            [](const Scenario& s) { return costmodel::bits_per_element(s.recipe.outer.dtype) < 16; }},
+    Missing{"executor-outer-steps", "replicas that train apart would leave out different steps of fp16",
+            "use bf16 or fp32",
+            [](const Scenario& s) {
+              return s.layout.outer_replicas > 1 && s.recipe.precision == costmodel::Precision::Fp16;
+            }},
     Missing{"executor-in-backward",
             "updates in backward cannot wait for overflows of fp16's scaled gradients",
             "use bf16 or fp32, or optimizer_in_backward false",

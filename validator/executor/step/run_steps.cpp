@@ -7,9 +7,13 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "costmodel/spec/stage_plan.h"
 #include "validator/executor/interpreter/first_not_finite.h"
@@ -54,6 +58,7 @@ class RankTraining {
   /// `step` counts from 1. Parameters stay as they were where the numbers have to be finite and are not.
   StepReport run(std::int64_t step) {
     begin_step(step);
+    begin_outer_steps();
     rank_.loss_scale = loss_scale_.factor();
     stage_.load_tokens(tokens_, step - 1);
     StepReport report{
@@ -173,6 +178,14 @@ class RankTraining {
     begin_ = rank_.device.mark(Stream::Compute);
   }
 
+  /// From the parameters as they were made or loaded.
+  void begin_outer_steps() {
+    if (!rank_.scenario.recipe.outer.taken() || std::exchange(outer_begun_, true)) return;
+    for (Unit* unit : stage_.units()) {
+      for (const FlatParameters& flat : unit->flats()) flat.begin_outer_steps(rank_);
+    }
+  }
+
   [[nodiscard]] bool updates_in_backward() const { return rank_.scenario.recipe.optimizer_in_backward; }
   [[nodiscard]] View squares() const { return sums_.view().slice(0, 1); }
   [[nodiscard]] bool has_streams() const { return rank_.device.native_stream(Stream::Compute) != nullptr; }
@@ -204,23 +217,46 @@ class RankTraining {
     // Tensor-parallel ranks have seen the same tokens.
     if (rank_.groups.tensor->rank() == 0) rank_.device.add(loss, stage_.loss());
     rank_.device.add(balance, stage_.balance_loss());
-    rank_.groups.world
-        ->all_reduce(wire(sums_), Reduction::Sum, rank_.call("step.norm_and_loss", Pass::Step, DType::Fp32))
+    rank_.groups.together()
+        .all_reduce(wire(sums_), Reduction::Sum, rank_.call("step.norm_and_loss", Pass::Step, DType::Fp32))
         .wait();
     std::array<double, 3> values{};
     rank_.device.download(values, sums_);
     report.gradient_norm = std::sqrt(values[0]) / report.loss_scale;
     report.balance_loss = values[2] / report.loss_scale;
     report.loss = (values[1] + values[2]) / report.loss_scale;
+    norm_ = report.gradient_norm;
+    report_means(report);
     report.skipped = loss_scale_.scales() && !std::isfinite(report.gradient_norm);
     loss_scale_.follow(!report.skipped);
     skipped_ += report.skipped ? 1 : 0;
+  }
+
+  /// Of replicas that train apart, which do without: control.
+  void report_means(StepReport& report) const {
+    if (rank_.groups.outer->size() == 1) return;
+    const std::array<double, 3> mine{report.gradient_norm, report.balance_loss, report.loss};
+    std::array<double, 3> sums{};
+    const auto all = rank_.groups.outer->gather_bytes(std::as_bytes(std::span{mine}));
+    for (const std::vector<std::byte>& bytes : all) {
+      std::array<double, 3> theirs{};
+      std::memcpy(theirs.data(), bytes.data(), sizeof theirs);
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += theirs[i] / static_cast<double>(all.size());
+    }
+    report.gradient_norm = sums[0];
+    report.balance_loss = sums[1];
+    report.loss = sums[2];
   }
 
   /// A step that is skipped changes nothing, but its messages are sent.
   void update(const StepReport& report) {
     rank_.clock.enter(Phase::Optimizer);
     update_shards(report);
+    if (takes_outer_step(report.step)) {
+      for (Unit* unit : stage_.units()) {
+        for (FlatParameters& flat : unit->flats()) flat.take_outer_step(rank_, options_.optimizer);
+      }
+    }
     rank_.clock.enter(Phase::Gather);
     for (Unit* unit : stage_.units()) {
       for (FlatParameters& flat : unit->flats()) flat.collect_updated(rank_);
@@ -229,8 +265,7 @@ class RankTraining {
 
   /// What is updated in backward is never clipped: the norm is known when the last gradient is.
   [[nodiscard]] OptimizerStep optimizer_step(const StepReport& report) const {
-    const double clipped =
-        updates_in_backward() ? 1 : clip_factor(report.gradient_norm, options_.optimizer.clip_norm);
+    const double clipped = updates_in_backward() ? 1 : clip_factor(norm_, options_.optimizer.clip_norm);
     return {.options = options_.optimizer,
             .learning_rate = report.learning_rate,
             .gradient_factor = clipped / report.loss_scale,
@@ -243,6 +278,11 @@ class RankTraining {
     for (Unit* unit : stage_.units()) {
       for (FlatParameters& flat : unit->flats()) flat.update(rank_, step);
     }
+  }
+
+  [[nodiscard]] bool takes_outer_step(std::int64_t step) const {
+    const std::int64_t every = rank_.scenario.recipe.outer.every;
+    return every > 0 && step % every == 0;
   }
 
   [[nodiscard]] HostReport host_report() const {
@@ -262,6 +302,8 @@ class RankTraining {
   TokenSource tokens_;
   Tensor sums_;
   LossScale loss_scale_;
+  double norm_ = 0;            // of the running step's gradients, in this replica
+  bool outer_begun_ = false;   // outer steps have parameters to go out from
   std::int64_t skipped_ = 0;   // steps that the optimizer does not count
   OptimizerStep in_backward_;  // of the running step, where it updates in backward
   TimeMark begin_;

@@ -127,7 +127,7 @@ void shrink_batch(Scenario& sc, std::int64_t microbatches) {
   sc.recipe.sequence = std::min(sc.recipe.sequence, costmodel::ceil_div(std::int64_t{8}, unit) * unit);
   sc.recipe.micro_batch = std::min<std::int64_t>(sc.recipe.micro_batch, 2);
   const std::int64_t enough = std::max<std::int64_t>(2, std::int64_t{2} * l.pp) + microbatches % l.pp;
-  sc.recipe.global_batch = std::min(microbatches, enough) * sc.recipe.micro_batch * l.dp;
+  sc.recipe.global_batch = std::min(microbatches, enough) * sc.recipe.micro_batch * l.batch_ranks();
 }
 
 /// Fewer dimensions than few tokens give a gradient: the others would follow rounding.
@@ -174,6 +174,8 @@ Scenario shrink(const Scenario& scenario, std::int64_t most_ranks) {
   shrink_attention(sc.model, sc.layout);
   shrink_layers(sc, chunk_layers);
   shrink_subspaces(sc.recipe);
+  constexpr std::int64_t kOuterSteps = 2;
+  sc.recipe.outer.every = std::min(sc.recipe.outer.every, kOuterSteps);
   sc.model.attention.window =
       std::min(sc.model.attention.window, std::int64_t{4});  // shorter than a sequence
   const std::int64_t rows = std::int64_t{sc.layout.tp} * sc.framework.vocab_multiple;

@@ -155,8 +155,8 @@ void Stage::load_tokens(const TokenSource& source, std::int64_t step) {
   std::vector<std::vector<std::int32_t>> targets(1 + static_cast<std::size_t>(costmodel::mtp_modules(sc)));
   for (std::int64_t i = 0; i < b; ++i) positions.insert(positions.end(), places.begin(), places.end());
   for (std::int64_t i = 0; i < microbatches * b; ++i) {
-    const std::int64_t row = (i / b * sc.layout.dp + replica) * b + i % b;  // in the global batch
-    const std::int64_t index = step * sc.recipe.global_batch + row;
+    const std::int64_t row = (i / b * sc.layout.dp + replica) * b + i % b;  // in the replica's batch
+    const std::int64_t index = step * sc.recipe.global_batch + rank_.first_sequence() + row;
     for (const std::int32_t place : places) {
       ids.push_back(source.at(index, place));
       // A module says a token further ahead; behind the sequence's last one there is none.
@@ -307,7 +307,7 @@ void Stage::weight_gradients(const ModelChunk& chunk, InFlight& flight) {
 /// kMtpLossFactor of one loss.
 MicroBatch Stage::micro_batch(int loss) const {
   const costmodel::Recipe& recipe = rank_.scenario.recipe;
-  const auto tokens = static_cast<double>(costmodel::tokens_per_step(recipe));
+  const auto tokens = static_cast<double>(rank_.sequences_of_replica() * recipe.sequence);
   const auto sequence = static_cast<double>(recipe.sequence);
   const double weight =
       loss == 0 ? 1 : kMtpLossFactor / costmodel::mtp_modules(rank_.scenario) * sequence / (sequence - loss);

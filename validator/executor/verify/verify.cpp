@@ -22,6 +22,7 @@
 #include "costmodel/program/techniques.h"
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/step_counts.h"
+#include "costmodel/units/ceil_div.h"
 #include "validator/executor/communicator/traffic.h"
 #include "validator/executor/device/cpu/kernels/quantise.h"
 #include "validator/executor/step/global_state.h"
@@ -406,8 +407,10 @@ std::int64_t updates_as_on_one_rank(const Scenario& sc) {
 }
 
 Scenario on_one_rank(Scenario sc) {
-  sc.layout = {};
-  sc.cluster.gpus = 1;
+  // Of replicas that train apart, each.
+  sc.layout = {.outer_replicas = sc.layout.outer_replicas};
+  sc.cluster.gpus = sc.layout.world_size();
+  sc.recipe.outer.states = costmodel::OuterStates::Gpu;
   // Weights in 4 bits are wide there, and given the others' numbers.
   if (sc.recipe.fine_tune == costmodel::FineTune::Qlora) sc.recipe.fine_tune = costmodel::FineTune::Lora;
   sc.recipe.double_quantization = false;
@@ -421,8 +424,12 @@ Scenario on_one_rank(Scenario sc) {
 
 Verification verify(const Scenario& sc, const VerifyOptions& options, RankBackend& backend) {
   Verification out{.scenario = sc, .ranks = sc.layout.world_size()};
+  // Outer steps are executed whole.
+  VerifyOptions whole = options;
+  if (const std::int64_t every = sc.recipe.outer.every; every > 0)
+    whole.steps = costmodel::ceil_div(options.steps, every) * every;
   try {
-    verify_runs(sc, options, backend, out);
+    verify_runs(sc, whole, backend, out);
   } catch (const RankFault& fault) {
     out.fault = fault.what();
   }
