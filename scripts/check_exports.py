@@ -124,6 +124,8 @@ def megatron_arguments(text):
 
 def check_megatron(checkout):
     os.environ.setdefault("TORCH_CUDA_ARCH_LIST", "9.0")
+    if not hasattr(typing, "override"):  # Python before 3.12, which releases from 0.19 on import it of
+        typing.override = lambda method: method
     sys.path.insert(0, str(checkout))
     import torch
     torch.cuda.get_device_capability = lambda *_: (9, 0)

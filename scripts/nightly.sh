@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # usage: scripts/nightly.sh [--minutes N] [--tsan]
 # What takes too long for every change, or needs what a build does not: hostile inputs drawn anew for N minutes (default 30),
-# with a seed of the day that is printed; laws over ten times as many random scenarios; what nvcc makes of the CUDA kernels,
-# interpreted on all shapes, where nvcc is; the installed transformers against the committed steps, and the parameters of 40
-# random configurations of every model_type, and what PyTorch keeps of layers and steps where peft is there, too ($PYTHON,
-# default python3, with torch and transformers); what `import` reads of Python configurations against running them, where
-# $BRIDGE and $TORCHTITAN name checkouts of Megatron-Bridge and torchtitan; binary traces by Perfetto's own schema, where its
-# Python package is, and predicted snapshots by PyTorch's own tools; whether the tests notice a wrong program (scripts/mutate.sh); the planner in
-# a page against the command (web/test.sh); scripts/gpu.sh and cluster.sh on simulated GPUs; the Python module as
-# `pip install .` makes it; every test under ASan+UBSan; with --tsan ranks of threads under ThreadSanitizer as well; last,
-# what the tests of costmodel and planner cover. Uses build/release, build/web, build/mutants, build/asan and build/coverage.
+# with a seed of the day that is printed; every reader under libFuzzer, $HEXAPLAN_FUZZ_RUNS runs each (default 10^7, an hour at most); laws
+# over ten times as many random scenarios; what nvcc makes of the CUDA kernels, interpreted on all shapes, where nvcc is; the
+# installed transformers against the committed steps, and the parameters of 40 random configurations of every model_type, and
+# what PyTorch keeps of layers and steps where peft is there, too ($PYTHON, default python3, with torch and transformers);
+# what `import` reads of Python configurations against running them, where $BRIDGE and $TORCHTITAN name checkouts of
+# Megatron-Bridge and torchtitan; 500 exported plans by the frameworks' own readers, where $MEGATRON, $CORE (Megatron-LM of
+# Bridge's submodule), $NANOTRON, $TITAN_TOML (torchtitan v0.2.2) and $MAXTEXT name checkouts and DeepSpeed, TRL, Axolotl and
+# LLaMA-Factory are installed; binary traces by Perfetto's own schema, where its Python package is, and predicted snapshots by
+# PyTorch's own tools; whether the tests notice a wrong program (scripts/mutate.sh); the planner in a page against the command
+# (web/test.sh); scripts/gpu.sh and cluster.sh on simulated GPUs; packages in empty roots; the Python module as `pip install
+# .` makes it; every test under ASan+UBSan; with --tsan ranks of threads under ThreadSanitizer as well; last, what the tests
+# of costmodel and planner cover. Uses build/release, build/web, build/mutants, build/asan and build/coverage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,7 +21,7 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --minutes) minutes=$2 && shift ;;
     --tsan) tsan=1 ;;
-    *) sed -n '2,12s/^# //p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,15s/^# //p' "$0" >&2; exit 2 ;;
   esac
   shift
 done
@@ -33,6 +36,7 @@ while (($(date +%s) < end)); do
   HEXAPLAN_FUZZ_SEED=$seed HEXAPLAN_FUZZ_CASES=20000 build/release/tests/hostile_runs_test --gtest_brief=1
   seed=$((seed + 1))
 done
+scripts/fuzz.sh --runs "${HEXAPLAN_FUZZ_RUNS:-10000000}" --seconds 3600
 # Laws over ten times as many random scenarios.
 cmake --preset release -DHEXAPLAN_CASES=20000
 cmake --build build/release
@@ -75,6 +79,17 @@ cmake --build build/release --target hexaplan simulated_gpu
 if "$python" -c 'import torch' 2>/dev/null; then "$python" scripts/check_snapshot.py build/release/hexaplan; fi
 if [[ -d ${BRIDGE:-} ]]; then "$python" tests/golden/bridge_recipes.py "$BRIDGE" build/release/hexaplan; fi
 if [[ -d ${TORCHTITAN:-} ]]; then "$python" tests/golden/torchtitan_configs.py "$TORCHTITAN" build/release/hexaplan; fi
+# Plans as the frameworks read them (docs/export.md).
+exports() { "$python" scripts/check_exports.py --plans 500 --seed "$(date +%y%j)" "$@"; }
+if [[ -d ${MEGATRON:-} ]]; then exports --megatron "$MEGATRON"; fi
+if [[ -d ${BRIDGE:-} && -d ${CORE:-} ]]; then exports --bridge "$BRIDGE" --core "$CORE"; fi
+if [[ -d ${NANOTRON:-} ]]; then exports --nanotron "$NANOTRON"; fi
+if [[ -d ${TITAN_TOML:-} ]]; then exports --torchtitan "$TITAN_TOML"; fi
+if [[ -d ${MAXTEXT:-} ]]; then exports --maxtext "$MAXTEXT"; fi
+for package in deepspeed trl axolotl llamafactory; do
+  if "$python" -c "import $package" 2>/dev/null; then exports "--$package"; fi
+done
+scripts/packages.sh || [[ $? == 4 ]] # 4: no other root can be entered here, as it says
 tests/cli/cluster_script.sh scripts build/release "tp2 pp2" "tp2 sp dp2 zero1" "tp4" "dp4" "cp2 dp2" "pp4"
 if "$python" -c 'import perfetto.protos.perfetto.trace.perfetto_trace_pb2' 2>/dev/null; then
   "$python" scripts/check_perfetto.py build/release/hexaplan
