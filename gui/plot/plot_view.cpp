@@ -86,7 +86,7 @@ void PlotView::redraw() {
 }
 
 QString PlotView::spokenText() const {
-  if (itemCount() == 0) return empty_text_;
+  if (itemCount() == 0) return emptyText();
   return hasFocus() && current_ >= 0 ? describe(current_) : textAlternative();
 }
 
@@ -129,7 +129,7 @@ void PlotView::drawPicture(QPainter& painter, const QSizeF& size, const PlotThem
   if (itemCount() == 0) {
     painter.setPen(theme.faint);
     painter.drawText(QRectF(QPointF(), size).adjusted(12, 12, -12, -12), Qt::AlignCenter | Qt::TextWordWrap,
-                     empty_text_);
+                     emptyText());
   } else {
     draw(painter, size, theme);
   }
@@ -213,8 +213,11 @@ void PlotView::exportWithDialog() {
   if (!exportTo(path, &problem)) QMessageBox::warning(this, tr("Export chart"), problem);
 }
 
+void PlotView::fillMenu(QMenu& /*menu*/, const QPointF& /*place*/) {}
+
 void PlotView::contextMenuEvent(QContextMenuEvent* event) {
   QMenu menu(this);
+  fillMenu(menu, event->pos());
   menu.addAction(tr("&Export chart…"), this, &PlotView::exportWithDialog);
   menu.addAction(tr("Copy as &image"), this, [this] { QGuiApplication::clipboard()->setPixmap(grab()); });
   menu.addAction(tr("Copy as &text"), this,

@@ -6,6 +6,8 @@
 #include "gui/models/number_text.h"
 #include "gui/plot/plot_theme.h"
 
+class QMenu;
+
 namespace hexaplan::gui {
 
 /// A chart: what all of them share. Follows the widget's palette (light or dark), has one current item that
@@ -87,6 +89,10 @@ class PlotView : public QWidget {
   void keyPressEvent(QKeyEvent* event) override;
   void changeEvent(QEvent* event) override;
   void contextMenuEvent(QContextMenuEvent* event) override;
+  /// Adds to the menu of a place in the chart what can be done there.
+  virtual void fillMenu(QMenu& menu, const QPointF& place);
+  /// Instead of an empty chart.
+  [[nodiscard]] virtual QString emptyText() const { return empty_text_; }
 
  private:
   /// The widget's font measured in pixels: it scales with the painter, whatever resolution a printer or PDF

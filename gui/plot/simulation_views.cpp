@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "costmodel/simulate/critical_path.h"
 #include "costmodel/simulate/simulation.h"
 
 namespace hexaplan::gui {
@@ -135,6 +136,27 @@ constexpr std::array kInkNames{
     InkName{Ink::ExposedCommunication, QT_TRANSLATE_NOOP("Timeline", "exposed communication")},
     InkName{Ink::Bubble, QT_TRANSLATE_NOOP("Timeline", "bubble")}};
 
+/// The critical path, by lanes.
+std::vector<TimelineData::PathBox> pathOf(const costmodel::Simulation& simulation) {
+  std::vector<TimelineData::PathBox> boxes;
+  std::vector<std::array<int, costmodel::kStreams>> lane_of(simulation.stages.size());
+  int lane = -1;
+  for (std::size_t s = 0; s < simulation.stages.size(); ++s) {
+    for (std::size_t stream = 0; stream < costmodel::kStreams; ++stream) {
+      const bool drawn = stream == 0 || !simulation.stages[s].streams[stream].empty();
+      lane_of[s][stream] = drawn ? ++lane : lane;
+    }
+  }
+  for (const costmodel::PathPart& part : costmodel::critical_path(simulation)) {
+    boxes.push_back(
+        {.lane = lane_of[static_cast<std::size_t>(part.stage)][static_cast<std::size_t>(part.stream)],
+         .begin = part.span.begin.value(),
+         .end = part.span.end.value(),
+         .what = part.waiting ? -1 : static_cast<int>(part.span.kind)});
+  }
+  return boxes;
+}
+
 }  // namespace
 
 std::shared_ptr<const TimelineData> timelineOf(const costmodel::Simulation& simulation) {
@@ -152,6 +174,7 @@ std::shared_ptr<const TimelineData> timelineOf(const costmodel::Simulation& simu
     if (!lane.spans.empty()) data->end = std::max(data->end, lane.spans.back().end);
   }
   nameInks(*data, kInkNames, "Timeline");
+  data->path = pathOf(simulation);
   return data;
 }
 

@@ -13,8 +13,8 @@ namespace hexaplan::gui {
 
 /// The simulation as a timeline: per stage a lane for compute, in which the collectives that it waits for
 /// stand too and whose remaining gaps are bubbles, and one for every stream of communication that is used.
-/// Communication beside compute is shown apart from what nothing hides. O(spans); meant to be called outside
-/// the GUI's thread.
+/// Communication beside compute is shown apart from what nothing hides; with the critical path. O(spans);
+/// meant to be called outside the GUI's thread.
 [[nodiscard]] std::shared_ptr<const TimelineData> timelineOf(const costmodel::Simulation& simulation);
 
 /// Memory over time of one stage. Precondition: the simulation kept memory; the stage exists.

@@ -1,15 +1,14 @@
 #include "gui/plot/timeline.h"
 
 #include <QFontMetricsF>
-#include <QPainter>
 #include <QScrollBar>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
-#include "gui/plot/coverage_image.h"
-#include "gui/plot/fill_rect.h"
-#include "gui/plot/ticks.h"
+#include "gui/plot/scale.h"
 
 namespace hexaplan::gui {
 namespace {
@@ -18,15 +17,19 @@ constexpr double kTimelineMargin = 8;
 /// Height of a lane of weight 1 at the least, pixels: patterns can still be told apart.
 constexpr double kLowestLane = 4;
 constexpr double kLeastGap = 2;  // between stages whose lanes are so low
+/// Pinned lanes take this share of the plot at most; more of them are scrolled like all.
+constexpr double kMostPinned = 0.67;
 
 }  // namespace
 
 Timeline::Timeline(QWidget* parent) : PlotView(parent) {
   setAccessibleName(tr("Pipeline timeline"));
-  setWhatsThis(
-      tr("What every stage does over one step. Wheel or W and S zoom, dragging or A and D move, F shows "
-         "everything, M zooms to the current span, arrows go from span to span. Where lanes are scrolled "
-         "through, Ctrl and the wheel zoom. Dragging with Shift selects a part and sums it up."));
+  setWhatsThis(tr(
+      "What every stage does over one step. Wheel or W and S zoom, dragging or A and D move, F shows "
+      "everything, M zooms to the current span, arrows go from span to span. Where lanes are scrolled "
+      "through, Ctrl and the wheel zoom. Dragging with Shift selects a part and sums it up. C folds the "
+      "lanes of a stage into one, or unfolds them, with Shift those of all stages; P pins a stage above the "
+      "others; X shows the critical path, / goes to the filter."));
   lanes_bar_ = new QScrollBar{Qt::Vertical, this};
   lanes_bar_->setObjectName("lanesBar");
   lanes_bar_->setAccessibleName(tr("Lanes that are seen"));
@@ -35,22 +38,87 @@ Timeline::Timeline(QWidget* parent) : PlotView(parent) {
 }
 
 void Timeline::setTimeline(std::shared_ptr<const TimelineData> timeline) {
-  const bool same_length = data_ && timeline && data_->end == timeline->end;
-  data_ = std::move(timeline);
+  const bool same_length = all_ && timeline && all_->end == timeline->end;
+  if (all_ && timeline && all_->of_stages != timeline->of_stages) {
+    folded_.clear();
+    pinned_.clear();
+  }
+  all_ = std::move(timeline);
+  if (all_ && !same_length) window_ = TimeWindow(all_->end);
+  showOnly(filteredBy(filter_, all_));
+  if (data_) emit windowChanged(window_.low(), window_.high());
+  emit shownChanged();
+}
+
+void Timeline::showOnly(std::shared_ptr<const TimelineData> spans) {
+  data_ = std::move(spans);
   first_item_.clear();
   std::size_t items = 0;
-  if (data_) {
-    for (const TimelineLane& lane : data_->lanes) {
-      first_item_.push_back(items);
-      items += lane.spans.size();
-    }
-    if (!same_length) window_ = TimeWindow(data_->end);
+  for (std::size_t lane = 0; data_ && lane < data_->lanes.size(); ++lane) {
+    first_item_.push_back(items);
+    items += data_->lanes[lane].spans.size();
   }
   setCurrentItem(-1);
   clearSelection();
   placeLanesBar();
   dataChanged();
-  if (data_) emit windowChanged(window_.low(), window_.high());
+}
+
+void Timeline::setFilter(const QString& words) {
+  if (words == filter_) return;
+  filter_ = words;
+  showOnly(filteredBy(filter_, all_));
+  emit shownChanged();
+}
+
+QString Timeline::emptyText() const {
+  return all_ && all_->spanCount() > 0 ? tr("No span is called so.") : PlotView::emptyText();
+}
+
+void Timeline::showPath(bool shown) {
+  if (shown == shows_path_) return;
+  shows_path_ = shown;
+  redraw();
+  emit shownChanged();
+}
+
+void Timeline::lanesChanged() {
+  clearSelection();
+  placeLanesBar();
+  redraw();
+  emit shownChanged();
+}
+
+void Timeline::setFolded(int stage, bool folded) {
+  if (folded == isFolded(stage)) return;
+  folded ? void(folded_.insert(stage)) : void(folded_.erase(stage));
+  lanesChanged();
+}
+
+void Timeline::setAllFolded(bool folded) {
+  folded_.clear();
+  for (std::size_t lane = 0; folded && data_ && lane < data_->lanes.size(); ++lane)
+    folded_.insert(data_->lanes[lane].stage);
+  lanesChanged();
+}
+
+void Timeline::setPinned(int stage, bool pinned) {
+  if (pinned == isPinned(stage)) return;
+  pinned ? void(pinned_.insert(stage)) : void(pinned_.erase(stage));
+  lanesChanged();
+}
+
+QRectF Timeline::laneRect(int lane) const {
+  return data_ ? here().seen(static_cast<std::size_t>(lane)) : QRectF{};
+}
+
+int Timeline::currentStage() const {
+  if (currentItem() >= 0) return data_->lanes[static_cast<std::size_t>(place(currentItem()).lane)].stage;
+  const Layout at = here();
+  for (std::size_t lane = 0; lane < at.lanes.size(); ++lane) {
+    if (!at.pinned[lane] && !at.seen(lane).isEmpty()) return data_->lanes[lane].stage;
+  }
+  return 0;
 }
 
 int Timeline::itemCount() const {
@@ -90,17 +158,27 @@ void Timeline::placeLanesBar() {
   lanes_bar_->setVisible(hidden > 0);
   if (hidden == 0) return lanes_bar_->setValue(0);
   lanes_bar_->setRange(0, hidden);
-  lanes_bar_->setPageStep(static_cast<int>(at.plot.height()));
+  lanes_bar_->setPageStep(static_cast<int>(at.scrolled.height()));
   lanes_bar_->setSingleStep(static_cast<int>(10 * kLowestLane));
   const int left = static_cast<int>(at.plot.right()) + 2;
-  lanes_bar_->setGeometry(left, static_cast<int>(at.plot.top()), std::max(8, width() - left - 1),
-                          static_cast<int>(at.plot.height()));
+  lanes_bar_->setGeometry(left, static_cast<int>(at.scrolled.top()), std::max(8, width() - left - 1),
+                          static_cast<int>(at.scrolled.height()));
+}
+
+void Timeline::setSelection(Selection selection) {
+  selection_ = std::move(selection);
+  update();
+  emit selectionChanged();
 }
 
 void Timeline::select(double low_seconds, double high_seconds, int first_lane, int last_lane) {
-  selection_ = Selection{low_seconds, high_seconds, first_lane, last_lane};
-  update();
-  emit selectionChanged();
+  Selection selection{low_seconds, high_seconds, {}};
+  const Layout at = here();
+  for (int lane = first_lane; lane <= last_lane; ++lane) {
+    if (!at.lanes[static_cast<std::size_t>(lane)].isNull())
+      selection.lanes.push_back(static_cast<std::size_t>(lane));
+  }
+  setSelection(std::move(selection));
 }
 
 void Timeline::clearSelection() {
@@ -112,24 +190,40 @@ void Timeline::clearSelection() {
 
 Timeline::Selection Timeline::between(const QPointF& a, const QPointF& b) const {
   const Layout at = here();
-  const auto lane_at = [&](double y) {
-    int lane = 0;
-    while (lane + 1 < static_cast<int>(at.lanes.size()) &&
-           at.lanes[static_cast<std::size_t>(lane)].bottom() < y)
-      ++lane;
-    return lane;
-  };
   const double from = timeAt(a.x()), to = timeAt(b.x());
-  const int first = lane_at(a.y()), last = lane_at(b.y());
-  return {std::min(from, to), std::max(from, to), std::min(first, last), std::max(first, last)};
+  const double top = std::min(a.y(), b.y()), bottom = std::max(a.y(), b.y());
+  Selection selection{std::min(from, to), std::max(from, to), {}};
+  for (std::size_t lane = 0; lane < at.lanes.size(); ++lane) {
+    const QRectF seen = at.seen(lane);
+    if (!seen.isEmpty() && seen.top() <= bottom && seen.bottom() >= top) selection.lanes.push_back(lane);
+  }
+  return selection;
 }
 
-QRectF Timeline::boxOf(const Selection& selection, const Layout& at) const {
+QRectF Timeline::boxOf(const Selection& selection, std::size_t lane, const Layout& at) const {
   const Scale x(ScaleKind::Linear, window_.low(), window_.high(), at.plot.left(), at.plot.right());
-  const QRectF box(
-      QPointF(x.toPixel(selection.low), at.lanes[static_cast<std::size_t>(selection.first_lane)].top()),
-      QPointF(x.toPixel(selection.high), at.lanes[static_cast<std::size_t>(selection.last_lane)].bottom()));
-  return box.intersected(at.plot);
+  const QRectF seen = at.seen(lane);
+  return QRectF(QPointF(x.toPixel(selection.low), seen.top()),
+                QPointF(x.toPixel(selection.high), seen.bottom()))
+      .intersected(at.plot);
+}
+
+QString Timeline::sumsText(const std::vector<double>& seconds, double waiting, double whole) const {
+  std::vector<std::size_t> order(seconds.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return seconds[a] > seconds[b]; });
+  const auto said = [whole](double time) {
+    const QString text = secondsText(costmodel::Seconds{time});
+    return whole > 0 ? tr("%1 (%2)").arg(text, percentText(time / whole)) : text;
+  };
+  const double least = 0.0005 * whole;  // what would be said to be 0.0 %
+  QStringList parts;
+  for (const std::size_t kind : order) {
+    if (seconds[kind] > least) parts.append(tr("%1 %2").arg(data_->names[kind], said(seconds[kind])));
+  }
+  if (waiting > least) parts.append(tr("waiting %1").arg(said(waiting)));
+  return parts.join(QStringLiteral(", "));
 }
 
 QString Timeline::selectedText() const {
@@ -137,8 +231,8 @@ QString Timeline::selectedText() const {
   std::vector<double> sums(data_->names.size());
   double idle = 0;
   const Selection& of = *selection_;
-  for (int i = of.first_lane; i <= of.last_lane; ++i) {
-    const TimelineLane& lane = data_->lanes[static_cast<std::size_t>(i)];
+  for (const std::size_t i : of.lanes) {
+    const TimelineLane& lane = data_->lanes[i];
     double busy = 0;
     for (std::size_t k = firstEndingAfter(lane, of.low);
          k < lane.spans.size() && lane.spans[k].begin < of.high; ++k) {
@@ -149,19 +243,39 @@ QString Timeline::selectedText() const {
     }
     if (lane.idle_is_bubble) idle += std::max(0.0, of.high - of.low - busy);
   }
-  std::vector<std::size_t> order(sums.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return sums[a] > sums[b]; });
-  QStringList parts;
-  for (const std::size_t kind : order) {
-    if (sums[kind] > 0)
-      parts.append(tr("%1 %2").arg(data_->names[kind], secondsText(costmodel::Seconds{sums[kind]})));
-  }
-  if (idle > 0) parts.append(tr("waiting %1").arg(secondsText(costmodel::Seconds{idle})));
-  return tr("Selected: %1 from %2 in %n lane(s): %3.", nullptr, of.last_lane - of.first_lane + 1)
+  const QString parts = sumsText(sums, idle);
+  return tr("Selected: %1 from %2 in %n lane(s): %3.", nullptr, static_cast<int>(of.lanes.size()))
       .arg(secondsText(costmodel::Seconds{of.high - of.low}), secondsText(costmodel::Seconds{of.low}),
-           parts.isEmpty() ? tr("nothing runs") : parts.join(QStringLiteral(", ")));
+           parts.isEmpty() ? tr("nothing runs") : parts);
+}
+
+QString Timeline::filterText() const {
+  if (!data_ || filter_.simplified().isEmpty()) return {};
+  std::vector<double> sums(data_->names.size());
+  for (const TimelineLane& lane : data_->lanes) {
+    for (const TimelineSpan& span : lane.spans) {
+      if (span.what < sums.size()) sums[span.what] += span.end - span.begin;
+    }
+  }
+  const QString parts = sumsText(sums, 0);
+  const QString count = tr("Filter: %1 of %2 spans")
+                            .arg(countText(static_cast<std::int64_t>(data_->spanCount())),
+                                 countText(static_cast<std::int64_t>(all_->spanCount())));
+  return parts.isEmpty() ? count + u'.' : tr("%1: %2.").arg(count, parts);
+}
+
+QString Timeline::pathText() const {
+  if (!data_ || data_->path.empty()) return {};
+  std::vector<double> sums(data_->names.size());
+  double waiting = 0, whole = 0;
+  std::set<int> stages;
+  for (const TimelineData::PathBox& box : data_->path) {
+    (box.what < 0 ? waiting : sums[static_cast<std::size_t>(box.what)]) += box.end - box.begin;
+    whole += box.end - box.begin;
+    stages.insert(data_->lanes[static_cast<std::size_t>(box.lane)].stage);
+  }
+  return tr("Critical path, over %n stage(s): %1.", nullptr, static_cast<int>(stages.size()))
+      .arg(sumsText(sums, waiting, whole));
 }
 
 Timeline::Layout Timeline::layout(const QSizeF& size, const PlotTheme& theme) const {
@@ -176,20 +290,66 @@ Timeline::Layout Timeline::layout(const QSizeF& size, const PlotTheme& theme) co
   out.plot = QRectF(QPointF(std::max(ownLeft(), least_left_), top),
                     QPointF(size.width() - kTimelineMargin - 3 * metrics.horizontalAdvance(u'0'),
                             size.height() - kTimelineMargin - 2 * metrics.height() - 4));
-  double weights = 0;
-  for (const TimelineLane& lane : data_->lanes) weights += lane.weight;
-  const auto stages = data_->lanes.empty() ? 1 : data_->lanes.back().stage + 1;
-  const double gap = std::clamp(out.plot.height() / (stages * 6.0), kLeastGap, 6.0);
-  const double unit = std::max(kLowestLane, (out.plot.height() - gap * stages) / std::max(weights, 1.0));
-  out.hidden = std::max(0.0, weights * unit + gap * stages - out.plot.height() - 1);
-  double y = out.plot.top() - std::min<double>(lanes_bar_->value(), out.hidden);
-  for (std::size_t i = 0; i < data_->lanes.size(); ++i) {
-    const TimelineLane& lane = data_->lanes[i];
-    if (i > 0 && lane.stage != data_->lanes[i - 1].stage) y += gap;
-    out.lanes.emplace_back(out.plot.left(), y, out.plot.width(), lane.weight * unit);
-    y += lane.weight * unit;
-  }
+  placeLanes(out);
   return out;
+}
+
+void Timeline::placeLanes(Layout& out) const {
+  const auto& lanes = data_->lanes;
+  out.lanes.resize(lanes.size());
+  out.pinned.resize(lanes.size());
+  // First those that are pinned, then those that are scrolled through.
+  struct Part {
+    double weights = 0;
+    int stages = 0;
+  };
+  std::array<Part, 2> parts;
+  const auto folded = [&](std::size_t lane) { return isFolded(lanes[lane].stage) && !isFirstOfStage(lane); };
+  for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+    if (folded(lane)) continue;
+    Part& part = parts[isPinned(lanes[lane].stage) ? 0 : 1];
+    part.weights += lanes[lane].weight;
+    part.stages += isFirstOfStage(lane) ? 1 : 0;
+  }
+  const int stages = std::max(1, parts[0].stages + parts[1].stages);
+  const double gap = std::clamp(out.plot.height() / (stages * 6.0), kLeastGap, 6.0);
+  const double unit = std::max(
+      kLowestLane, (out.plot.height() - gap * stages) / std::max(parts[0].weights + parts[1].weights, 1.0));
+  const auto height = [&](const Part& part) { return part.weights * unit + gap * part.stages; };
+  const bool pins = parts[0].stages > 0 && height(parts[0]) <= kMostPinned * out.plot.height();
+  if (!pins) parts[1] = {parts[0].weights + parts[1].weights, stages};
+  const double above = pins ? height(parts[0]) : 0;
+  out.scrolled = out.plot.adjusted(0, above, 0, 0);
+  out.hidden = std::max(0.0, height(parts[1]) - out.scrolled.height() - 1);
+  std::array<double, 2> next{out.plot.top(),
+                             out.scrolled.top() - std::min<double>(lanes_bar_->value(), out.hidden)};
+  std::array<int, 2> before{-1, -1};  // the stage above
+  for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+    if (folded(lane)) continue;
+    out.pinned[lane] = pins && isPinned(lanes[lane].stage);
+    const std::size_t part = out.pinned[lane] ? 0 : 1;
+    double& y = next[part];
+    if (before[part] >= 0 && before[part] != lanes[lane].stage) y += gap;
+    before[part] = lanes[lane].stage;
+    out.lanes[lane] = QRectF(out.plot.left(), y, out.plot.width(), lanes[lane].weight * unit);
+    y += lanes[lane].weight * unit;
+  }
+}
+
+bool Timeline::isFirstOfStage(std::size_t lane) const {
+  return lane == 0 || data_->lanes[lane - 1].stage != data_->lanes[lane].stage;
+}
+
+bool Timeline::canFold(std::size_t first_lane) const {
+  return first_lane + 1 < data_->lanes.size() && !isFirstOfStage(first_lane + 1);
+}
+
+int Timeline::laneAt(double y, const Layout& at) const {
+  for (std::size_t lane = 0; lane < at.lanes.size(); ++lane) {
+    const QRectF seen = at.seen(lane);
+    if (!seen.isEmpty() && seen.top() <= y && y < seen.bottom()) return static_cast<int>(lane);
+  }
+  return -1;
 }
 
 /// Of the names of lanes.
@@ -246,21 +406,20 @@ Timeline::Place Timeline::place(int item) const {
 
 int Timeline::itemAt(const QPointF& point) const {
   const Layout at = here();
-  if (!at.plot.contains(point)) return -1;
-  for (std::size_t lane = 0; lane < at.lanes.size(); ++lane) {
-    if (!at.lanes[lane].contains(point)) continue;
-    const std::size_t span = spanAt(data_->lanes[lane], timeAt(point.x()));
-    if (span == data_->lanes[lane].spans.size()) return -1;
-    return static_cast<int>(first_item_[lane] + span);
-  }
-  return -1;
+  const int lane = at.plot.contains(point) ? laneAt(point.y(), at) : -1;
+  if (lane < 0) return -1;
+  const TimelineLane& spans = data_->lanes[static_cast<std::size_t>(lane)];
+  const std::size_t span = spanAt(spans, timeAt(point.x()));
+  return span == spans.spans.size() ? -1
+                                    : static_cast<int>(first_item_[static_cast<std::size_t>(lane)] + span);
 }
 
 QRectF Timeline::itemRect(int item) const {
   const Layout at = here();
   const Place where = place(item);
   const TimelineSpan& span = data_->lanes[static_cast<std::size_t>(where.lane)].spans[where.span];
-  const QRectF& lane = at.lanes[static_cast<std::size_t>(where.lane)];
+  const QRectF lane = at.seen(static_cast<std::size_t>(where.lane));
+  if (lane.isEmpty()) return {};
   const Scale x(ScaleKind::Linear, window_.low(), window_.high(), lane.left(), lane.right());
   const double left = std::max(x.toPixel(span.begin), lane.left());
   const double right = std::min(x.toPixel(span.end), lane.right());
@@ -276,9 +435,10 @@ int Timeline::neighbour(int item, int key) const {
   if (key == Qt::Key_Right) return from.span + 1 < lane.spans.size() ? item + 1 : item;
   const double middle = (lane.spans[from.span].begin + lane.spans[from.span].end) / 2;
   const int step = key == Qt::Key_Up ? -1 : 1;
+  const Layout at = here();
   for (int to = from.lane + step; to >= 0 && to < static_cast<int>(lanes.size()); to += step) {
     const TimelineLane& other = lanes[static_cast<std::size_t>(to)];
-    if (other.spans.empty()) continue;
+    if (other.spans.empty() || at.lanes[static_cast<std::size_t>(to)].isNull()) continue;
     const std::size_t span = std::min(firstEndingAfter(other, middle), other.spans.size() - 1);
     return static_cast<int>(first_item_[static_cast<std::size_t>(to)] + span);
   }
@@ -318,136 +478,8 @@ QString Timeline::textAlternative() const {
                      .arg(lane.label, share)
                : tr("\n%1: %n span(s), busy %2 of the step", nullptr, spans).arg(lane.label, share);
   }
+  if (const QString path = pathText(); !path.isEmpty()) out += u'\n' + path;
   return out;
-}
-
-void Timeline::draw(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const {
-  painter.setFont(smallFont());
-  const Layout at = layout(size, theme);
-  drawLegend(painter, {kTimelineMargin, kTimelineMargin}, at.legend_entries, at.legend, theme);
-  drawTimeAxis(painter, at, theme);
-  painter.save();
-  painter.setClipRect(at.plot);  // lanes that are scrolled away
-  CoverageImage coverage(at.plot.width(), painter.device()->devicePixelRatioF(), theme);
-  for (std::size_t i = 0; i < data_->lanes.size(); ++i) {
-    const TimelineLane& lane = data_->lanes[i];
-    if (!at.lanes[i].intersects(at.plot)) continue;
-    if (showsSpans(static_cast<int>(i))) {
-      drawSpans(painter, at.lanes[i], i, theme);
-    } else {
-      coverage.paint(painter, at.lanes[i].adjusted(0, 0, 0, at.lanes[i].height() > 4 ? -1 : 0), lane,
-                     window_);
-    }
-  }
-  painter.restore();
-  drawLabels(painter, at, theme);
-}
-
-void Timeline::drawOnTop(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const {
-  if (selection_) {
-    QColor veil = theme.focus;
-    veil.setAlphaF(0.15F);
-    painter.setPen(QPen(theme.focus, 1, Qt::DashLine));
-    painter.setBrush(veil);
-    painter.drawRect(boxOf(*selection_, layout(size, theme)));
-  }
-  painter.setBrush(Qt::NoBrush);
-  if (currentItem() >= 0) {
-    painter.setPen(QPen(theme.focus, 2));
-    painter.drawRect(itemRect(currentItem()).intersected(layout(size, theme).plot));
-  }
-  if (cursor_ >= window_.low() && cursor_ <= window_.high()) {
-    const Layout at = layout(size, theme);
-    const double x = at.plot.left() + (cursor_ - window_.low()) / window_.width() * at.plot.width();
-    painter.setPen(QPen(theme.danger, 1));
-    painter.drawLine(QPointF(x, at.plot.top()), QPointF(x, at.plot.bottom()));
-  }
-}
-
-void Timeline::drawTimeAxis(QPainter& painter, const Layout& at, const PlotTheme& theme) const {
-  const QFontMetricsF metrics(painter.font());
-  const Scale x(ScaleKind::Linear, window_.low(), window_.high(), at.plot.left(), at.plot.right());
-  const AxisTicks ticks = placeTicks(x, AxisUnit::Seconds, metrics.horizontalAdvance(u'0') * kTickLetters);
-  for (const Tick& tick : ticks.ticks) {
-    const double pixel = x.toPixel(tick.value);
-    painter.setPen(QPen(theme.grid, 1));
-    painter.drawLine(QPointF(pixel, at.plot.top()), QPointF(pixel, at.plot.bottom()));
-    painter.setPen(theme.faint);
-    const double width = metrics.horizontalAdvance(tick.label);
-    const double left = std::max(std::min(pixel - width / 2, at.plot.right() - width), at.plot.left() - 20);
-    painter.drawText(QRectF(left, at.plot.bottom() + 2, width + 2, metrics.height()),
-                     Qt::AlignLeft | Qt::TextDontClip, tick.label);
-  }
-  painter.setPen(theme.faint);
-  painter.drawText(
-      QRectF(at.plot.left(), at.plot.bottom() + 2 + metrics.height(), at.plot.width(), metrics.height()),
-      Qt::AlignRight, withUnit(tr("time of the step"), ticks));
-}
-
-QString Timeline::spanLabel(std::size_t lane, std::size_t index) const {
-  if (data_->label) return data_->label(lane, index);
-  const TimelineSpan& span = data_->lanes[lane].spans[index];
-  if (span.microbatch < 0) return data_->names[span.what];
-  return span.chunk > 0 ? QStringLiteral("%1·%2").arg(span.microbatch).arg(span.chunk)
-                        : QString::number(span.microbatch);
-}
-
-void Timeline::drawSpans(QPainter& painter, const QRectF& box, std::size_t index,
-                         const PlotTheme& theme) const {
-  const TimelineLane& lane = data_->lanes[index];
-  const QFontMetricsF metrics(painter.font());
-  const Scale x(ScaleKind::Linear, window_.low(), window_.high(), box.left(), box.right());
-  const auto between = [&](double begin, double end) {
-    const double left = std::max(x.toPixel(begin), box.left()), right = std::min(x.toPixel(end), box.right());
-    return QRectF(left, box.top(), right - left, box.height() > 4 ? box.height() - 1 : box.height());
-  };
-  const double narrowest = metrics.horizontalAdvance(u'0') + 4;
-  double previous_end = window_.low();
-  for (std::size_t i = firstEndingAfter(lane, window_.low());
-       i < lane.spans.size() && lane.spans[i].begin < window_.high(); ++i) {
-    const TimelineSpan& span = lane.spans[i];
-    if (lane.idle_is_bubble && span.begin > previous_end) {
-      fillRect(painter, between(previous_end, span.begin), theme.of(Ink::Bubble));
-    }
-    previous_end = span.end;
-    // A hair of background between neighbours tells them apart.
-    QRectF area = between(span.begin, span.end);
-    if (area.width() > 3) area.setWidth(area.width() - 0.75);
-    fillRect(painter, area, theme.of(span.ink));
-    if (area.height() < metrics.height() * 0.9 || area.width() < narrowest) continue;
-    const QString label = spanLabel(index, i);
-    if (area.width() < metrics.horizontalAdvance(label) + 4) continue;
-    painter.setPen(theme.of(span.ink).text());
-    painter.drawText(area, Qt::AlignCenter, label);
-  }
-  if (lane.idle_is_bubble && previous_end < window_.high()) {
-    fillRect(painter, between(previous_end, window_.high()), theme.of(Ink::Bubble));
-  }
-}
-
-QString Timeline::laneName(const TimelineLane& lane, bool with_stage, bool roomy) const {
-  if (!data_->of_stages || !with_stage) return lane.label;
-  return tr("%1 %2").arg(lane.stage).arg(roomy ? lane.label : QString{});
-}
-
-void Timeline::drawLabels(QPainter& painter, const Layout& at, const PlotTheme& theme) const {
-  const QFontMetricsF metrics(painter.font());
-  painter.setPen(theme.faint);
-  double free_from = 0;
-  for (std::size_t i = 0; i < data_->lanes.size(); ++i) {
-    const TimelineLane& lane = data_->lanes[i];
-    const bool first = i == 0 || data_->lanes[i - 1].stage != lane.stage || !data_->of_stages;
-    const double middle = at.lanes[i].center().y();
-    if (middle < at.plot.top() || middle > at.plot.bottom()) continue;
-    if (middle - metrics.height() / 2 < free_from - 1) continue;
-    // Where lanes are lower than text, stages alone are named.
-    const bool roomy = at.lanes[i].height() >= metrics.height() * 0.95;
-    if (!roomy && !first) continue;
-    const QString text = laneName(lane, first, roomy);
-    painter.drawText(QRectF(0, middle - metrics.height() / 2, at.plot.left() - 6, metrics.height()),
-                     Qt::AlignRight | Qt::AlignVCenter, text.trimmed());
-    free_from = middle + metrics.height() / 2;
-  }
 }
 
 }  // namespace hexaplan::gui

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -33,10 +34,17 @@ struct TimelineData {
     Ink ink;
     QString text;
   };
+  /// A stretch of the chain that the step's length follows from.
+  struct PathBox {
+    int lane = 0;
+    double begin = 0, end = 0;  // seconds
+    int what = -1;              // index into `names`; -1: waiting, where nothing is drawn
+  };
   std::vector<QString> names;  // of kinds of spans
   std::vector<LegendRow> legend;
   std::vector<TimelineLane> lanes;
-  double end = 0;  // seconds
+  std::vector<PathBox> path;  // in its order; empty where it is not known
+  double end = 0;             // seconds
   /// What stands in a span, and what its tool-tip says; unset: the name of its kind and its micro-batch.
   std::function<QString(std::size_t lane, std::size_t span)> label, words;
   /// Lanes are those of stages, whose numbers stand before their names. Else `stage` keeps lanes together
@@ -51,6 +59,12 @@ struct InkName {
 };
 /// The legend of what lies in the lanes, in the order of `names`; `context`: that of their translations.
 void nameInks(TimelineData& data, std::span<const InkName> names, const char* context);
+
+/// The spans of `all` that the words name, in the lanes that they stand in: a kind by a part of its name, or
+/// of what stands in the span, a micro-batch by its number, several by "2..5". Where there are more words,
+/// spans have to answer all of them. Waiting is left out.
+[[nodiscard]] std::shared_ptr<const TimelineData> filteredBy(const QString& words,
+                                                             const std::shared_ptr<const TimelineData>& all);
 
 /// The part of the step that is seen. A value: every change gives a new one, never outside [0, end] and never
 /// narrower than a billionth of the whole.

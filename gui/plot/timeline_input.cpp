@@ -1,5 +1,6 @@
 // What mouse, wheel and keys do to the timeline.
 #include <QKeyEvent>
+#include <QMenu>
 #include <QScrollBar>
 #include <QWheelEvent>
 #include <cmath>
@@ -7,6 +8,12 @@
 #include "gui/plot/timeline.h"
 
 namespace hexaplan::gui {
+namespace {
+
+/// The triangle beside a stage's name is clicked within so many pixels of the left edge.
+constexpr double kFoldWidth = 12;
+
+}  // namespace
 
 void Timeline::zoomTo(int item) {
   const Place where = place(item);
@@ -21,8 +28,10 @@ void Timeline::bringIntoView(int item) {
   const TimelineSpan& span = data_->lanes[static_cast<std::size_t>(where.lane)].spans[where.span];
   const Layout at = here();
   const QRectF& lane = at.lanes[static_cast<std::size_t>(where.lane)];
-  if (lane.top() < at.plot.top()) {
-    lanes_bar_->setValue(lanes_bar_->value() - static_cast<int>(std::ceil(at.plot.top() - lane.top())));
+  if (at.pinned[static_cast<std::size_t>(where.lane)]) {
+    // It is always seen.
+  } else if (lane.top() < at.scrolled.top()) {
+    lanes_bar_->setValue(lanes_bar_->value() - static_cast<int>(std::ceil(at.scrolled.top() - lane.top())));
   } else if (lane.bottom() > at.plot.bottom()) {
     lanes_bar_->setValue(lanes_bar_->value() + static_cast<int>(std::ceil(lane.bottom() - at.plot.bottom())));
   }
@@ -62,8 +71,7 @@ void Timeline::mouseMoveEvent(QMouseEvent* event) {
     constexpr double slack = 4;  // pixels: a click may tremble
     dragged_ = dragged_ || std::abs(by) > slack;
     if (dragged_ && selecting_) {
-      const Selection part = between(*drag_from_, event->position());
-      select(part.low, part.high, part.first_lane, part.last_lane);
+      setSelection(between(*drag_from_, event->position()));
     } else if (dragged_) {
       setCursor(Qt::ClosedHandCursor);
       setWindow(drag_window_.moved(-by / here().plot.width()));
@@ -85,11 +93,22 @@ void Timeline::mouseReleaseEvent(QMouseEvent* event) {
   if (!click || !data_) return;
   PlotView::mouseReleaseEvent(event);
   if (event->button() != Qt::LeftButton) return;
-  const Layout at = here();
-  for (std::size_t lane = 0; lane < at.lanes.size(); ++lane) {
-    const QRectF row(0, at.lanes[lane].top(), width(), at.lanes[lane].height());
-    if (row.contains(event->position())) emit stageActivated(data_->lanes[lane].stage);
-  }
+  const int lane = laneAt(event->position().y(), here());
+  if (lane < 0) return;
+  const int stage = data_->lanes[static_cast<std::size_t>(lane)].stage;
+  if (event->position().x() < kFoldWidth) return setFolded(stage, !isFolded(stage));
+  emit stageActivated(stage);
+}
+
+void Timeline::fillMenu(QMenu& menu, const QPointF& place) {
+  const int lane = data_ ? laneAt(place.y(), here()) : -1;
+  if (lane < 0) return;
+  const int stage = data_->lanes[static_cast<std::size_t>(lane)].stage;
+  menu.addAction(isFolded(stage) ? tr("&Unfold the lanes") : tr("&Fold the lanes into one"), this,
+                 [this, stage] { setFolded(stage, !isFolded(stage)); });
+  menu.addAction(isPinned(stage) ? tr("Un&pin the lanes") : tr("&Pin the lanes above the others"), this,
+                 [this, stage] { setPinned(stage, !isPinned(stage)); });
+  menu.addSeparator();
 }
 
 void Timeline::leaveEvent(QEvent* event) {
@@ -119,6 +138,19 @@ void Timeline::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_Escape:
       if (!selection_) break;
       return clearSelection();
+    case Qt::Key_C: {
+      const int stage = currentStage();
+      if (event->modifiers().testFlag(Qt::ShiftModifier)) return setAllFolded(folded_.empty());
+      return setFolded(stage, !isFolded(stage));
+    }
+    case Qt::Key_P: {
+      const int stage = currentStage();
+      return setPinned(stage, !isPinned(stage));
+    }
+    case Qt::Key_X:
+      return showPath(!shows_path_ && !data_->path.empty());
+    case Qt::Key_Slash:
+      return emit filterRequested();
     case Qt::Key_M:
       if (currentItem() >= 0) zoomTo(currentItem());
       return;

@@ -9,11 +9,16 @@
 #include "gui/app/document/evaluator.h"
 #include "gui/app/document/messages.h"
 #include "gui/models/number_text.h"
+#include "presets/clusters/cluster_preset.h"
 #include "presets/import/import_plan.h"
 #include "presets/json/input_error.h"
+#include "presets/json/object_reader.h"
 #include "presets/json/read_text_file.h"
+#include "presets/machines/imported_cluster.h"
 #include "presets/models/model_dimensions.h"
 #include "presets/runs/device_trace.h"
+#include "presets/runs/pickle_data.h"
+#include "presets/runs/run_log.h"
 #include "presets/scenario/project_question.h"
 #include "presets/scenario/scenario_page.h"
 
@@ -44,6 +49,61 @@ FileContent launchPlan(const presets::ImportFile& file) {
       return presets::import_plan({file}, gpu).request.cluster;
     };
   return read;
+}
+
+/// What stands in a scenario for a cluster's file.
+std::string clusterText(const presets::ImportedCluster& imported) {
+  static const std::string name = "cluster";
+  presets::ObjectReader file{name, "", imported.cluster, presets::Reading::Lenient};
+  presets::ClusterRequest request;
+  request.gpu = file.required("gpu").text();
+  request.nodes = file.required("nodes").integer(presets::kCount);
+  request.per_node = file.required("gpus_per_node").integer(presets::kCount);
+  request.network = file.required("network").text();
+  request.gbps_per_node = file.required("network_gbps").number(presets::kNotNegative);
+  if (const auto memory = file.optional("host_memory")) request.host_memory = memory->bytes();
+  return presets::to_cluster_text(request);
+}
+
+/// Whether a tool of the machines wrote the text.
+bool speaksOfMachines(const presets::ImportFile& file) {
+  try {
+    static_cast<void>(presets::tool_of(file.text, file.name));
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+/// Whether its lines speak of a run's steps.
+bool isLog(const presets::ImportFile& file) {
+  try {
+    return !presets::parse_run_log(file.text, file.name).steps.empty();
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+MachineText machineText(const presets::ImportFile& file) {
+  MachineText machines;
+  machines.of_gpu = [file](const std::string& gpu) {
+    const presets::ImportedCluster imported =
+        presets::import_cluster({{file.name, file.text}}, {.title = {}, .gpu = gpu});
+    MachineText::Cluster cluster{clusterText(imported), {}};
+    for (const std::string& line : imported.said) cluster.notes.append(QString::fromStdString(line));
+    for (const std::string& note : imported.notes) {
+      // What the command asks for with flags, the window asks for in its own way.
+      if (!note.starts_with("the files are one node's")) cluster.notes.append(QString::fromStdString(note));
+    }
+    return cluster;
+  };
+  try {
+    static_cast<void>(machines.of_gpu({}));
+    machines.names_gpu = true;
+  } catch (const InputError& error) {
+    if (error.problem.expected != "the type of the GPUs") throw;
+  }
+  return machines;
 }
 
 bool isJson(const std::string& text) {
@@ -79,9 +139,18 @@ ReportPage reportPage(const std::vector<presets::PageScenario>& scenarios) {
 FileContent understand(const presets::ImportFile& file, const presets::JsonValue& model) {
   if (const auto inside = presets::scenarios_in_page(file.text, file.name); !inside.empty())
     return reportPage(inside);
-  if (!isJson(file.text) && !file.name.ends_with(".json")) return launchPlan(file);
+  if (!file.name.ends_with(".json")) {
+    // Lines of logs may begin as JSON does: "[rank0] step: 1 …".
+    if (!model.is_null() && isLog(file)) return RunFile{QString::fromStdString(file.name)};
+    if (!isJson(file.text)) {
+      if (speaksOfMachines(file)) return machineText(file);
+      return launchPlan(file);
+    }
+  }
   const JsonDocument document = presets::parse_json(file.text, file.name, presets::JsonDialect::Python);
   const std::string schema = schemaOf(document);
+  if (!model.is_null() && document.root.find("log_history") != nullptr)
+    return RunFile{QString::fromStdString(file.name)};
   if (schema == presets::kScenarioSchema) return presets::read_scenario(document);
   if (presets::is_project(document))
     return readProject(document, QFileInfo{QString::fromStdString(file.name)}.absolutePath());
@@ -117,6 +186,7 @@ FileContent understood(const QString& name, const Read& read) {
 
 FileContent readAnyFile(const QString& path) {
   return understood(path, [&]() -> FileContent {
+    if (QFileInfo::exists(path) && presets::is_pickle(path.toStdString())) return RunFile{path};
     if (presets::is_trace(path.toStdString())) return TraceFile{path};
     // The path is absolute, so that no preset's name is meant.
     return understand({path.toStdString(), presets::read_text_file(path.toStdString())},

@@ -36,8 +36,23 @@ struct LaunchPlan {
   /// Null where the files do not say how many.
   std::function<presets::JsonValue(const std::string& gpu)> machines_of = {};
 };
+/// What machines say of themselves: nvidia-smi topo -m, nvidia-smi -q -x, ibstat, scontrol show node.
+struct MachineText {
+  bool names_gpu = false;  // else somebody has to say the type
+  struct Cluster {
+    std::string text;   // what stands in a scenario as "cluster"
+    QStringList notes;  // what was read, and what was assumed
+  };
+  /// The nodes that the text speaks of, with this type of GPU; empty: the one that it names. InputError where
+  /// there is no such GPU.
+  std::function<Cluster(const std::string& gpu)> of_gpu = {};
+};
 /// A trace of PyTorch's profiler, which is read where its progress is seen.
 struct TraceFile {
+  QString path;
+};
+/// A log of a training run or a memory snapshot of one, which is read with the question that it answers.
+struct RunFile {
   QString path;
 };
 struct UnusableFile {
@@ -45,7 +60,7 @@ struct UnusableFile {
 };
 /// What a file turned out to be.
 using FileContent = std::variant<presets::ScenarioRequest, Project, ReportPage, ModelFile, LaunchPlan,
-                                 MeasuredFilePtr, TraceFile, UnusableFile>;
+                                 MachineText, MeasuredFilePtr, TraceFile, RunFile, UnusableFile>;
 
 /// Reads and understands a file by what is in it; never throws.
 [[nodiscard]] FileContent readAnyFile(const QString& path);

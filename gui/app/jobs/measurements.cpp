@@ -178,7 +178,7 @@ std::shared_ptr<const MeasuredRows> readRows(const QString& path, const JsonDocu
 }  // namespace
 
 bool holdsMeasurements(const std::string& schema) {
-  return schema == kRun || schema == kAccuracy || schema == kValidation;
+  return schema == kRun || schema == kAccuracy || schema == kValidation || schema == kMeasureSchema;
 }
 
 Measurements readMeasurements(const QString& path, const JsonDocument& document) {
@@ -186,6 +186,8 @@ Measurements readMeasurements(const QString& path, const JsonDocument& document)
   if (schema != nullptr && *schema == JsonValue{kAccuracy}) return readRows(path, document);
   if (schema != nullptr && *schema == JsonValue{kValidation})
     return std::make_shared<const ValidatedRuns>(readValidatedRuns(path, document));
+  if (schema != nullptr && *schema == JsonValue{kMeasureSchema})
+    return std::make_shared<const MeasuredLogs>(readMeasuredLogs(path, document));
   return readRun(path, document);
 }
 

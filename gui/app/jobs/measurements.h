@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gui/app/document/evaluation.h"
+#include "gui/app/jobs/measured_logs.h"
 #include "gui/app/jobs/validated_runs.h"
 #include "gui/plot/residual_plot.h"
 #include "presets/json/read_json.h"
@@ -28,7 +29,7 @@ struct MeasuredRows {
 };
 
 using Measurements = std::variant<std::shared_ptr<const MeasuredRun>, std::shared_ptr<const MeasuredRows>,
-                                  std::shared_ptr<const ValidatedRuns>>;
+                                  std::shared_ptr<const ValidatedRuns>, std::shared_ptr<const MeasuredLogs>>;
 
 /// A file of measurements, as it was read and as it was understood.
 struct MeasuredFile {
@@ -40,7 +41,7 @@ struct MeasuredFile {
 using MeasuredFilePtr = std::shared_ptr<const MeasuredFile>;
 
 /// True for the schemas that `readMeasurements` understands: hexaplan/run/1, hexaplan/accuracy/1,
-/// hexaplan/validation/1.
+/// hexaplan/validation/1, hexaplan/measure/1.
 [[nodiscard]] bool holdsMeasurements(const std::string& schema);
 
 /// Reads a report and predicts what it measured. InputError when a field is missing or is something else, or

@@ -8,6 +8,7 @@
 #include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QFutureWatcher>
 #include <QMessageBox>
 #include <QMimeData>
 #include <QScreen>
@@ -18,6 +19,9 @@
 #include <QTabWidget>
 #include <QUrl>
 #include <QVBoxLayout>
+#include <QtConcurrent/QtConcurrentRun>
+#include <exception>
+#include <memory>
 
 #include "gui/app/document/messages.h"
 #include "gui/app/document/settings.h"
@@ -143,8 +147,11 @@ void MainWindow::makePages() {
   pages_->addTab(new ComparePage{document_, pages_}, tr("Compare"));
   validation_ = new ValidationPage{document_, pages_};
   pages_->addTab(validation_, tr("Validation"));
-  connect(validation_, &ValidationPage::openReportRequested, this,
-          [this] { openWithDialog(tr("Open a report"), tr("Report (*.json);;All files (*)")); });
+  connect(validation_, &ValidationPage::openReportRequested, this, [this] {
+    openWithDialog(
+        tr("Open a report, a log or a memory snapshot"),
+        tr("Reports, logs and snapshots (*.json *.log *.txt *.out *.pickle *.pkl *.gz);;All files (*)"));
+  });
   notes_ = new NotesPage{document_, pages_};
   pages_->addTab(notes_, tr("Notes"));
   stack_->addWidget(start_);
@@ -222,10 +229,14 @@ void MainWindow::take(const QString& path, const FileContent& content) {
     takeModel(*model);
   } else if (const auto* launch = std::get_if<LaunchPlan>(&content)) {
     takeLaunchPlan(*launch);
+  } else if (const auto* machines = std::get_if<MachineText>(&content)) {
+    takeMachines(*machines);
   } else if (const auto* measured = std::get_if<MeasuredFilePtr>(&content)) {
     takeMeasurements(*measured);
   } else if (const auto* trace = std::get_if<TraceFile>(&content)) {
     takeTrace(trace->path);
+  } else if (const auto* run = std::get_if<RunFile>(&content)) {
+    takeRunFile(run->path);
   }
   if (!path.isEmpty()) rememberFile(path);
 }
@@ -292,6 +303,31 @@ void MainWindow::takeLaunchPlan(const LaunchPlan& plan) {
   }
 }
 
+void MainWindow::takeCluster(const MachineText::Cluster& cluster) {
+  ScenarioRequest request = document_.request();
+  request.cluster = cluster.text;
+  document_.change(std::move(request), tr("Cluster: %1").arg(utf8Text(cluster.text)));
+  showMessage(tr("Read as the machines %1. %2. More nodes are chosen at the left.")
+                  .arg(utf8Text(cluster.text), cluster.notes.join("; ")),
+              false);
+}
+
+/// Where the text does not say the type of the GPUs, it is that of the question, or one of the usual ones.
+void MainWindow::takeMachines(const MachineText& machines) {
+  const Evaluation& now = *document_.evaluation();
+  try {
+    if (machines.names_gpu) return takeCluster(machines.of_gpu({}));
+    if (now.has_cluster) return takeCluster(machines.of_gpu(now.scenario.cluster.gpu.name));
+  } catch (const presets::InputError& error) {
+    return showMessage(tr("Not opened: %1").arg(problemText(error.problem)), true);
+  }
+  std::vector<MessageBar::Offer> offers;
+  for (const char* gpu : kUsualGpus)
+    offers.push_back({gpu, [this, gpu, machines] { takeCluster(machines.of_gpu(gpu)); }});
+  message_->say(tr("The text does not say the type of the GPUs:"), false, offers,
+                [this] { return !document_.request().cluster.is_null(); });
+}
+
 /// A run is shown beside its prediction, and its question becomes the window's when there is none yet.
 void MainWindow::takeMeasurements(const MeasuredFilePtr& file) {
   const auto* run = std::get_if<std::shared_ptr<const MeasuredRun>>(&*file->measured);
@@ -307,6 +343,35 @@ void MainWindow::takeTrace(const QString& path) {
   stack_->setCurrentWidget(pages_);
   pages_->setCurrentWidget(time_page_);
   time_page_->openTrace(path);
+}
+
+/// A run is measured against the present question, beside everything else.
+void MainWindow::takeRunFile(const QString& path) {
+  if (!document_.evaluation()->priced()) {
+    showMessage(
+        tr("Choose the model, GPUs and layout of the run first: %1 then stands beside their prediction.")
+            .arg(QFileInfo{path}.fileName()),
+        true);
+    return;
+  }
+  auto* watcher = new QFutureWatcher<MeasuredFilePtr>{this};
+  connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher] {
+    const MeasuredFilePtr file = watcher->result();
+    watcher->deleteLater();
+    if (file->measured) return takeMeasurements(file);
+    showMessage(tr("Not opened: %1").arg(file->problem), true);
+  });
+  watcher->setFuture(QtConcurrent::run([path, question = document_.request()] {
+    const QString name = QFileInfo{path}.fileName();
+    try {
+      return readMeasuredFile(name, measureFile(path, question));
+    } catch (const std::exception& error) {
+      auto failed = std::make_shared<MeasuredFile>();
+      failed->name = name;
+      failed->problem = problemText(error);
+      return MeasuredFilePtr{failed};
+    }
+  }));
 }
 
 bool MainWindow::saveTo(const QString& path) {

@@ -108,8 +108,11 @@ class MainWindow : public QMainWindow {
   void takeModel(const ModelFile& model);
   void takeLaunchPlan(const LaunchPlan& plan);
   std::vector<MessageBar::Offer> machinesFor(const LaunchPlan& plan);
+  void takeMachines(const MachineText& machines);
+  void takeCluster(const MachineText::Cluster& cluster);
   void takeMeasurements(const MeasuredFilePtr& file);
   void takeTrace(const QString& path);
+  void takeRunFile(const QString& path);
   void showBytesIn(ByteUnit unit);
   void showMessage(const QString& text, bool problem);
   void copyShareLink();

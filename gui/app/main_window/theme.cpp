@@ -71,8 +71,8 @@ QPalette paletteOf(const Colors& c) {
   return palette;
 }
 
-/// Fusion outlines check boxes in a darker shade of the window's colour: on a dark window nobody sees an
-/// empty one. In high contrast, buttons and boxes have an outline, too: their grounds are the window's.
+/// Fusion outlines check boxes and text boxes in a darker shade of the window's colour: on a dark window
+/// nobody sees an empty one. In high contrast, buttons have an outline, too: their grounds are the window's.
 class OutlinedFusion : public QProxyStyle {
  public:
   OutlinedFusion() : QProxyStyle{QStyleFactory::create("Fusion")} {}
@@ -83,9 +83,13 @@ class OutlinedFusion : public QProxyStyle {
     const bool box =
         isHighContrast(themeInUse()) && (element == PE_PanelButtonCommand || element == PE_FrameLineEdit ||
                                          element == PE_PanelButtonTool || element == PE_FrameFocusRect);
-    if (!check_box && !box) return;
+    // A focused one has an outline of its own.
+    const bool text_box =
+        element == PE_FrameLineEdit && themeInUse() == Theme::Dark && !option->state.testFlag(State_HasFocus);
+    if (!check_box && !box && !text_box) return;
     painter->save();
-    painter->setPen(option->palette.color(box ? QPalette::WindowText : QPalette::PlaceholderText));
+    painter->setPen(text_box ? option->palette.color(QPalette::Disabled, QPalette::Text)
+                             : option->palette.color(box ? QPalette::WindowText : QPalette::PlaceholderText));
     painter->setBrush(Qt::NoBrush);
     painter->drawRect(QRectF{option->rect}.adjusted(0.5, 0.5, -0.5, -0.5));
     painter->restore();

@@ -2,6 +2,7 @@
 
 #include <QFileDialog>
 #include <QLabel>
+#include <QLineEdit>
 #include <QMessageBox>
 #include <QPushButton>
 #include <QScrollArea>
@@ -14,6 +15,7 @@
 #include <algorithm>
 
 #include "gui/app/document/write_file.h"
+#include "gui/app/pages/flow_layout.h"
 #include "gui/app/pages/plain_label.h"
 #include "gui/app/pages/table_tools.h"
 #include "gui/app/pages/trace_bar.h"
@@ -112,7 +114,10 @@ QWidget* TimePage::makePipeline() {
   says->addWidget(summary_, 1);
   says->addWidget(cancel_);
   bar_ = new TraceBar{document(), traces_, pipeline};
-  column->addWidget(bar_);
+  auto* tools = new QHBoxLayout;
+  tools->addWidget(bar_);
+  tools->addWidget(makeTools(pipeline), 1);
+  column->addLayout(tools);
   column->addLayout(says);
   below_ = new QStackedWidget{pipeline};
   below_->addWidget(curve_);
@@ -127,12 +132,59 @@ QWidget* TimePage::makePipeline() {
   auto* selected = plainLabel(pipeline, "selectedPart");
   selected->setWordWrap(true);
   selected->hide();
-  connect(timeline_, &Timeline::selectionChanged, selected, [this, selected] {
-    selected->setText(timeline_->selectedText());
-    selected->setVisible(!selected->text().isEmpty());
-  });
+  const auto say = [this, selected] {
+    QStringList lines{timeline_->filterText(), timeline_->showsPath() ? timeline_->pathText() : QString{},
+                      timeline_->selectedText()};
+    lines.removeAll(QString{});
+    selected->setText(lines.join(u'\n'));
+    selected->setVisible(!lines.isEmpty());
+  };
+  connect(timeline_, &Timeline::selectionChanged, selected, say);
+  connect(timeline_, &Timeline::shownChanged, selected, say);
   column->addWidget(selected);
   return pipeline;
+}
+
+/// Which spans and lanes the timeline shows.
+QWidget* TimePage::makeTools(QWidget* parent) {
+  auto* tools = new QWidget{parent};
+  auto* line = new FlowLayout{tools};
+  auto* filter = new QLineEdit{tools};
+  filter->setObjectName("timelineFilter");
+  filter->setAccessibleName(tr("Spans that are shown"));
+  filter->setPlaceholderText(tr("Filter: backward 2..5"));
+  filter->setToolTip(tr(
+      "Shows the spans that the words name, and sums them up: a part of a kind's name, a micro-batch by its "
+      "number, several by 2..5. Key: /"));
+  filter->setClearButtonEnabled(true);
+  auto* path = new QPushButton{tr("Critical path"), tools};
+  path->setObjectName("criticalPath");
+  path->setCheckable(true);
+  path->setToolTip(
+      tr("The chain of passes, messages and transfers that the step's length follows from: whatever is not "
+         "on it "
+         "could take a little longer. Key: X"));
+  auto* fold = new QPushButton{tr("Fold lanes"), tools};
+  fold->setObjectName("foldLanes");
+  fold->setCheckable(true);
+  fold->setToolTip(
+      tr("One lane for every stage. A triangle beside its name, or C, folds one stage, P pins one above the "
+         "others. Key: Shift+C"));
+  line->addWidget(filter);
+  line->addWidget(path);
+  line->addWidget(fold);
+  connect(filter, &QLineEdit::textChanged, timeline_, &Timeline::setFilter);
+  connect(path, &QPushButton::clicked, timeline_, &Timeline::showPath);
+  connect(fold, &QPushButton::clicked, timeline_, &Timeline::setAllFolded);
+  connect(timeline_, &Timeline::filterRequested, filter,
+          [filter] { filter->setFocus(Qt::ShortcutFocusReason); });
+  connect(timeline_, &Timeline::shownChanged, path, [this, path, fold] {
+    path->setEnabled(!timeline_->pathText().isEmpty());
+    path->setChecked(timeline_->showsPath() && path->isEnabled());
+    fold->setChecked(timeline_->foldsLanes());
+  });
+  path->setEnabled(false);
+  return tools;
 }
 
 /// What a trace says of the operations, those that differ most first.

@@ -43,6 +43,7 @@ class TimePage : public Page {
 
  private:
   QWidget* makePipeline();
+  QWidget* makeTools(QWidget* parent);
   QWidget* makeTraced();
   void followSimulations();
   void followTraces();

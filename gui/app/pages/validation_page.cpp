@@ -14,11 +14,13 @@
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <cstddef>
 #include <string>
 
 #include "gui/app/pages/plain_label.h"
 #include "gui/app/pages/table_tools.h"
 #include "gui/models/calibration_model.h"
+#include "gui/models/evidence_model.h"
 #include "gui/models/report_model.h"
 #include "gui/models/run_models.h"
 #include "gui/plot/residual_plot.h"
@@ -26,6 +28,9 @@
 
 namespace hexaplan::gui {
 namespace {
+
+/// Published runs that are listed.
+constexpr std::size_t kPublishedRuns = 30;
 
 QString useName(validator::ScenarioUse use) {
   switch (use) {
@@ -65,6 +70,20 @@ ResidualData residualsOf(const ValidatedRuns& runs, bool memory) {
                              QString::fromStdString(scenario.name)});
     }
     if (data.points.size() > before) data.groups.push_back(useName(use));
+  }
+  return data;
+}
+
+/// Published runs by the framework that they ran.
+ResidualData residualsOf(const std::vector<presets::PublishedRun>& runs) {
+  ResidualData data;
+  for (const presets::PublishedRun& run : runs) {
+    const QString framework = QString::fromStdString(run.framework);
+    const auto known = std::find(data.groups.begin(), data.groups.end(), framework);
+    const auto group = static_cast<int>(known - data.groups.begin());
+    if (known == data.groups.end()) data.groups.push_back(framework);
+    data.points.push_back(
+        {run.predicted.value(), run.measured.value(), group, QString::fromStdString(run.id)});
   }
   return data;
 }
@@ -134,14 +153,19 @@ QWidget* ValidationPage::makeReport() {
   parts_->addTab(makeTableOf(*phases_, "phases", tr("Time by phase")), tr("P&hases"));
   parts_->addTab(makeTableOf(*traffic_, "traffic", tr("Collectives")), tr("&Collectives"));
   parts_->addTab(makeTableOf(*operations_, "operations", tr("Operations")), tr("Oper&ations"));
+  published_ = new EvidenceModel{this};
+  parts_->addTab(makeTableOf(*published_, "published", tr("Published runs nearest to the question")),
+                 tr("P&ublished runs"));
+  connect(parts_, &QTabWidget::currentChanged, this, &ValidationPage::showResiduals);
   auto* split = new QSplitter{upper};
   split->addWidget(parts_);
   split->addWidget(residuals_);
   split->setSizes({560, 340});
   column->addWidget(split, 1);
-  showNothing(
-      tr("Open what 'hexaplan validate --json', 'hexaplan run --json' or 'hexaplan accuracy --rows --json' "
-         "wrote: every term of the prediction then stands beside its measurement."));
+  showNothing(tr(
+      "Open the log of a run of this question, a CUDA memory snapshot, or what 'hexaplan validate --json', "
+      "'hexaplan run --json' or 'hexaplan accuracy --rows --json' wrote: every term of the prediction then "
+      "stands beside its measurement."));
   return upper;
 }
 
@@ -204,6 +228,8 @@ void ValidationPage::showNothing(const QString& says) {
   operations_->setRows({});
   scenario_->hide();
   title_->setText("<p>" + says.toHtmlEscaped() + "</p>");
+  parts_->show();
+  for (int tab = 0; tab + 1 < parts_->count(); ++tab) parts_->setTabVisible(tab, false);
   showResiduals();
 }
 
@@ -242,9 +268,14 @@ void ValidationPage::showEvidence(const Evaluation& evaluation) {
   QStringList lines;
   if (evaluation.priced()) {
     const costmodel::Scenario& scenario = evaluation.scenario;
-    for (const std::string& line : presets::evidence_lines(presets::evidence_for(scenario, 1), scenario))
+    const presets::Evidence evidence = presets::evidence_for(scenario, kPublishedRuns);
+    for (const std::string& line : presets::evidence_lines(evidence, scenario))
       lines += QString::fromStdString(line);
+    published_->setRows(evidence.nearest);
+  } else {
+    published_->setRows({});
   }
+  if (showsPublished()) showResiduals();
   evidence_->setText(lines.join('\n'));
   evidence_box_->setVisible(!lines.isEmpty());
 }
@@ -256,13 +287,17 @@ void ValidationPage::show(const Measurements& measurements) {
   } else if (const auto* rows = std::get_if<std::shared_ptr<const MeasuredRows>>(&measurements)) {
     rows_ = *rows;
     showAccuracy(**rows);
+  } else if (const auto* logs = std::get_if<std::shared_ptr<const MeasuredLogs>>(&measurements)) {
+    showLogs(**logs);
   } else {
     validated_ = std::get<std::shared_ptr<const ValidatedRuns>>(measurements);
     showScenarios(*validated_);
   }
   parts_->setVisible(!rows_);
-  // A validation has terms alone; the other parts are those of one run.
-  for (int tab = 1; tab < parts_->count(); ++tab) parts_->setTabVisible(tab, !validated_);
+  // The other parts are those of an executed run; validations and logs have terms alone.
+  const bool executed = std::holds_alternative<std::shared_ptr<const MeasuredRun>>(measurements);
+  for (int tab = 0; tab + 1 < parts_->count(); ++tab) parts_->setTabVisible(tab, tab == 0 || executed);
+  parts_->setCurrentIndex(0);
   scenario_->setVisible(validated_ != nullptr);
   showResiduals();
 }
@@ -300,6 +335,18 @@ void ValidationPage::showScenarios(const ValidatedRuns& runs) {
   chooseScenario();
 }
 
+void ValidationPage::showLogs(const MeasuredLogs& logs) {
+  QString text =
+      tr("<b>%1</b>: %2")
+          .arg(QFileInfo{logs.path}.fileName().toHtmlEscaped(), logs.titles.join("; ").toHtmlEscaped());
+  if (!logs.notes.isEmpty()) text += "<br>" + logs.notes.join("; ").toHtmlEscaped();
+  title_->setText(text);
+  report_->setRows(logs.rows);
+  const bool timed = std::any_of(logs.rows.begin(), logs.rows.end(),
+                                 [](const ReportRow& row) { return row.unit == CellUnit::Seconds; });
+  figure_->setCurrentIndex(timed ? 0 : 1);
+}
+
 void ValidationPage::chooseScenario() {
   const int chosen = scenario_->currentIndex() - 1;
   const QString file = QFileInfo{validated_->path}.fileName().toHtmlEscaped();
@@ -327,9 +374,16 @@ void ValidationPage::chooseScenario() {
   showResiduals();
 }
 
+bool ValidationPage::showsPublished() const {
+  return parts_->isVisibleTo(this) && parts_->currentIndex() == parts_->count() - 1;
+}
+
 void ValidationPage::showResiduals() {
   const bool memory = figure_->currentIndex() == 1;
-  if (rows_) {
+  figure_->setEnabled(!showsPublished());  // published are step times
+  if (showsPublished()) {
+    residuals_->setResiduals(residualsOf(published_->rows()));
+  } else if (rows_) {
     residuals_->setResiduals(memory ? rows_->memories : rows_->times);
   } else if (validated_ && scenario_->currentIndex() <= 0) {
     residuals_->setResiduals(residualsOf(*validated_, memory));

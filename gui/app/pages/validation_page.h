@@ -10,6 +10,7 @@ class QTableView;
 namespace hexaplan::gui {
 
 class CalibrationModel;
+class EvidenceModel;
 class OperationModel;
 class PhaseModel;
 class ReportModel;
@@ -38,11 +39,14 @@ class ValidationPage : public Page {
   void showFile();
   void show(const Measurements& measurements);
   void showNothing(const QString& says);
-  /// The published runs nearest to the question.
+  /// The published runs nearest to the question: in words, as a table and as points.
   void showEvidence(const Evaluation& evaluation);
+  /// Whether their table is what the chart draws.
+  [[nodiscard]] bool showsPublished() const;
   void showRun(const MeasuredRun& run);
   void showAccuracy(const MeasuredRows& rows);
   void showScenarios(const ValidatedRuns& runs);
+  void showLogs(const MeasuredLogs& logs);
   /// The terms of the scenario that is chosen, or the totals of all.
   void chooseScenario();
   void showResiduals();
@@ -54,6 +58,7 @@ class ValidationPage : public Page {
   PhaseModel* phases_ = nullptr;
   TrafficModel* traffic_ = nullptr;
   OperationModel* operations_ = nullptr;
+  EvidenceModel* published_ = nullptr;
   ResidualPlot* residuals_ = nullptr;
   QWidget* choice_ = nullptr;   // of the project's reports, where there are any
   QComboBox* files_ = nullptr;  // in the order of ScenarioDocument::measured

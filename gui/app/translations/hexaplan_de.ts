@@ -290,6 +290,97 @@
     </message>
 </context>
 <context>
+    <name>Evidence</name>
+    <message>
+        <source>model</source>
+        <translation>Modell</translation>
+    </message>
+    <message>
+        <source>That was trained.</source>
+        <translation>Das trainiert wurde.</translation>
+    </message>
+    <message>
+        <source>GPUs</source>
+        <translation>GPUs</translation>
+    </message>
+    <message>
+        <source>That ran it.</source>
+        <translation>Auf denen es lief.</translation>
+    </message>
+    <message>
+        <source>GPU</source>
+        <translation>GPU</translation>
+    </message>
+    <message>
+        <source>Their type.</source>
+        <translation>Ihr Typ.</translation>
+    </message>
+    <message>
+        <source>framework</source>
+        <translation>Framework</translation>
+    </message>
+    <message>
+        <source>Its profile.</source>
+        <translation>Sein Profil.</translation>
+    </message>
+    <message>
+        <source>layout</source>
+        <translation>Aufteilung</translation>
+    </message>
+    <message>
+        <source>As it was published.</source>
+        <translation>Wie veröffentlicht.</translation>
+    </message>
+    <message>
+        <source>tokens/s/GPU</source>
+        <translation>Tokens/s/GPU</translation>
+    </message>
+    <message>
+        <source>Measured.</source>
+        <translation>Gemessen.</translation>
+    </message>
+    <message>
+        <source>measured</source>
+        <translation>gemessen</translation>
+    </message>
+    <message>
+        <source>One step.</source>
+        <translation>Ein Schritt.</translation>
+    </message>
+    <message>
+        <source>predicted</source>
+        <translation>vorhergesagt</translation>
+    </message>
+    <message>
+        <source>The same step, by the presets&apos; curves.</source>
+        <translation>Derselbe Schritt nach den Kurven der Vorlagen.</translation>
+    </message>
+    <message>
+        <source>error</source>
+        <translation>Fehler</translation>
+    </message>
+    <message>
+        <source>Predicted over measured, minus 1.</source>
+        <translation>Vorhergesagt durch gemessen, minus 1.</translation>
+    </message>
+    <message>
+        <source>distance</source>
+        <translation>Abstand</translation>
+    </message>
+    <message>
+        <source>From the question: 0 is the same run.</source>
+        <translation>Von der Frage: 0 ist derselbe Lauf.</translation>
+    </message>
+    <message>
+        <source>source</source>
+        <translation>Quelle</translation>
+    </message>
+    <message>
+        <source>Who published it.</source>
+        <translation>Wer ihn veröffentlicht hat.</translation>
+    </message>
+</context>
+<context>
     <name>Field</name>
     <message>
         <source>nodes: %1</source>
@@ -1782,14 +1873,6 @@
         <translation>Prüfung</translation>
     </message>
     <message>
-        <source>Open a report</source>
-        <translation>Bericht öffnen</translation>
-    </message>
-    <message>
-        <source>Report (*.json);;All files (*)</source>
-        <translation>Bericht (*.json);;Alle Dateien (*)</translation>
-    </message>
-    <message>
         <source>Open</source>
         <translation>Öffnen</translation>
     </message>
@@ -2292,6 +2375,49 @@
     <message>
         <source>%1 exists already. Replace it?</source>
         <translation>%1 gibt es schon. Ersetzen?</translation>
+    </message>
+    <message>
+        <source>Open a report, a log or a memory snapshot</source>
+        <translation>Bericht, Protokoll oder Speicherabbild öffnen</translation>
+    </message>
+    <message>
+        <source>Reports, logs and snapshots (*.json *.log *.txt *.out *.pickle *.pkl *.gz);;All files (*)</source>
+        <translation>Berichte, Protokolle und Abbilder (*.json *.log *.txt *.out *.pickle *.pkl *.gz);;Alle Dateien (*)</translation>
+    </message>
+    <message>
+        <source>Read as the machines %1. %2. More nodes are chosen at the left.</source>
+        <translation>Gelesen als die Rechner %1. %2. Mehr Knoten werden links gewählt.</translation>
+    </message>
+    <message>
+        <source>The text does not say the type of the GPUs:</source>
+        <translation>Der Text nennt den Typ der GPUs nicht:</translation>
+    </message>
+    <message>
+        <source>Choose the model, GPUs and layout of the run first: %1 then stands beside their prediction.</source>
+        <translation>Wählen Sie zuerst Modell, GPUs und Aufteilung des Laufs: dann steht %1 neben ihrer Vorhersage.</translation>
+    </message>
+</context>
+<context>
+    <name>MeasuredLogs</name>
+    <message>
+        <source>memory reserved, stage %1</source>
+        <translation>reservierter Speicher, Stufe %1</translation>
+    </message>
+    <message>
+        <source>memory allocated, stage %1</source>
+        <translation>belegter Speicher, Stufe %1</translation>
+    </message>
+    <message>
+        <source>%1, %2 of %3 logged times used</source>
+        <translation>%1, %2 von %3 protokollierten Zeiten verwendet</translation>
+    </message>
+    <message>
+        <source>one step</source>
+        <translation>ein Schritt</translation>
+    </message>
+    <message>
+        <source>memory snapshot, device %1</source>
+        <translation>Speicherabbild, Gerät %1</translation>
     </message>
 </context>
 <context>
@@ -4334,6 +4460,34 @@ Basis: %1 (%2)</translation>
         <source>PyTorch memory snapshot (*.pickle)</source>
         <translation>PyTorch-Speicherabbild (*.pickle)</translation>
     </message>
+    <message>
+        <source>Spans that are shown</source>
+        <translation>Gezeigte Abschnitte</translation>
+    </message>
+    <message>
+        <source>Filter: backward 2..5</source>
+        <translation>Filter: rückwärts 2..5</translation>
+    </message>
+    <message>
+        <source>Shows the spans that the words name, and sums them up: a part of a kind&apos;s name, a micro-batch by its number, several by 2..5. Key: /</source>
+        <translation>Zeigt und summiert die Abschnitte, die die Wörter nennen: ein Teil des Namens einer Art, ein Mikro-Batch mit seiner Nummer, mehrere mit 2..5. Taste: /</translation>
+    </message>
+    <message>
+        <source>Critical path</source>
+        <translation>Kritischer Pfad</translation>
+    </message>
+    <message>
+        <source>The chain of passes, messages and transfers that the step&apos;s length follows from: whatever is not on it could take a little longer. Key: X</source>
+        <translation>Die Kette von Durchläufen, Nachrichten und Übertragungen, aus der die Länge des Schritts folgt: was nicht darauf liegt, könnte etwas länger dauern. Taste: X</translation>
+    </message>
+    <message>
+        <source>Fold lanes</source>
+        <translation>Spuren falten</translation>
+    </message>
+    <message>
+        <source>One lane for every stage. A triangle beside its name, or C, folds one stage, P pins one above the others. Key: Shift+C</source>
+        <translation>Eine Spur je Stufe. Ein Dreieck neben ihrem Namen oder C faltet eine Stufe, P heftet eine über die anderen. Taste: Umschalt+C</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::Timeline</name>
@@ -4435,10 +4589,6 @@ Stufe %1, %2: %n Abschnitte, %3 des Schritts beschäftigt</numerusform>
         </translation>
     </message>
     <message>
-        <source>What every stage does over one step. Wheel or W and S zoom, dragging or A and D move, F shows everything, M zooms to the current span, arrows go from span to span. Where lanes are scrolled through, Ctrl and the wheel zoom. Dragging with Shift selects a part and sums it up.</source>
-        <translation>Was jede Stufe in einem Schritt tut. Rad oder W und S zoomen, Ziehen oder A und D bewegen, F zeigt alles, M zoomt auf die jetzige Spanne, Pfeile gehen von Spanne zu Spanne. Wo durch die Bahnen geblättert wird, zoomt Strg mit dem Rad. Ziehen mit Umschalt wählt einen Teil und summiert ihn.</translation>
-    </message>
-    <message>
         <source>Lanes that are seen</source>
         <translation>Sichtbare Bahnen</translation>
     </message>
@@ -4456,6 +4606,49 @@ Stufe %1, %2: %n Abschnitte, %3 des Schritts beschäftigt</numerusform>
     <message>
         <source>nothing runs</source>
         <translation>nichts läuft</translation>
+    </message>
+    <message>
+        <source>What every stage does over one step. Wheel or W and S zoom, dragging or A and D move, F shows everything, M zooms to the current span, arrows go from span to span. Where lanes are scrolled through, Ctrl and the wheel zoom. Dragging with Shift selects a part and sums it up. C folds the lanes of a stage into one, or unfolds them, with Shift those of all stages; P pins a stage above the others; X shows the critical path, / goes to the filter.</source>
+        <translation>Was jede Stufe in einem Schritt tut. Rad oder W und S zoomen, Ziehen oder A und D verschieben, F zeigt alles, M zoomt auf den aktuellen Abschnitt, Pfeile gehen von Abschnitt zu Abschnitt. Wo Spuren gerollt werden, zoomen Strg und das Rad. Ziehen mit Umschalt wählt einen Teil und summiert ihn. C faltet die Spuren einer Stufe zu einer oder entfaltet sie, mit Umschalt die aller Stufen; P heftet eine Stufe über die anderen; X zeigt den kritischen Pfad, / geht zum Filter.</translation>
+    </message>
+    <message>
+        <source>No span is called so.</source>
+        <translation>Kein Abschnitt heißt so.</translation>
+    </message>
+    <message>
+        <source>%1 (%2)</source>
+        <translation>%1 (%2)</translation>
+    </message>
+    <message>
+        <source>Filter: %1 of %2 spans</source>
+        <translation>Filter: %1 von %2 Abschnitten</translation>
+    </message>
+    <message>
+        <source>%1: %2.</source>
+        <translation>%1: %2.</translation>
+    </message>
+    <message numerus="yes">
+        <source>Critical path, over %n stage(s): %1.</source>
+        <translation>
+            <numerusform>Kritischer Pfad, über %n Stufe: %1.</numerusform>
+            <numerusform>Kritischer Pfad, über %n Stufen: %1.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>&amp;Unfold the lanes</source>
+        <translation>Spuren &amp;entfalten</translation>
+    </message>
+    <message>
+        <source>&amp;Fold the lanes into one</source>
+        <translation>Spuren zu einer &amp;falten</translation>
+    </message>
+    <message>
+        <source>Un&amp;pin the lanes</source>
+        <translation>Spuren &amp;lösen</translation>
+    </message>
+    <message>
+        <source>&amp;Pin the lanes above the others</source>
+        <translation>Spuren über die anderen &amp;heften</translation>
     </message>
 </context>
 <context>
@@ -4773,10 +4966,6 @@ Formel %7</translation>
         <translation>Szenarien</translation>
     </message>
     <message>
-        <source>Open what &apos;hexaplan validate --json&apos;, &apos;hexaplan run --json&apos; or &apos;hexaplan accuracy --rows --json&apos; wrote: every term of the prediction then stands beside its measurement.</source>
-        <translation>Öffnen Sie, was &apos;hexaplan validate --json&apos;, &apos;hexaplan run --json&apos; oder &apos;hexaplan accuracy --rows --json&apos; geschrieben hat: Jeder Teil der Vorhersage steht dann neben seiner Messung.</translation>
-    </message>
-    <message>
         <source>Scenario</source>
         <translation>Szenario</translation>
     </message>
@@ -4827,6 +5016,18 @@ Formel %7</translation>
     <message>
         <source>Published runs</source>
         <translation>Veröffentlichte Läufe</translation>
+    </message>
+    <message>
+        <source>Published runs nearest to the question</source>
+        <translation>Veröffentlichte Läufe, die der Frage am nächsten sind</translation>
+    </message>
+    <message>
+        <source>P&amp;ublished runs</source>
+        <translation>Ver&amp;öffentlichte Läufe</translation>
+    </message>
+    <message>
+        <source>Open the log of a run of this question, a CUDA memory snapshot, or what &apos;hexaplan validate --json&apos;, &apos;hexaplan run --json&apos; or &apos;hexaplan accuracy --rows --json&apos; wrote: every term of the prediction then stands beside its measurement.</source>
+        <translation>Öffnen Sie das Protokoll eines Laufs dieser Frage, ein CUDA-Speicherabbild oder was &apos;hexaplan validate --json&apos;, &apos;hexaplan run --json&apos; oder &apos;hexaplan accuracy --rows --json&apos; geschrieben hat: dann steht jeder Term der Vorhersage neben seiner Messung.</translation>
     </message>
 </context>
 <context>

@@ -112,6 +112,21 @@ class TraceTest : public WindowFixture {
     QVERIFY(!spoken->text(QAccessible::Description).isEmpty());
   }
 
+  void words_leave_an_operation_s_boxes_as_predicted_and_as_measured() {
+    ask();
+    drop({QUrl::fromLocalFile(traceOf(0, 1, 1.5))});
+    QVERIFY(laid());
+    const int all = timeline()->itemCount();
+    find<QLineEdit>("timelineFilter")->setText("mlp.down");
+    const int some = timeline()->itemCount();
+    QVERIFY2(some > 0 && some < all, qPrintable(QString::number(some)));
+    for (const int item : {0, some / 2, some - 1})
+      QVERIFY2(timeline()->describe(item).contains("mlp.down"), qPrintable(timeline()->describe(item)));
+    QVERIFY2(!find<QWidget>("criticalPath")->isEnabled(), "a rank alone has none");
+    find<QLineEdit>("timelineFilter")->clear();
+    QCOMPARE(timeline()->itemCount(), all);
+  }
+
   void the_overlay_follows_the_question_and_says_when_it_no_longer_fits() {
     ask();
     drop({QUrl::fromLocalFile(traceOf(0))});

@@ -5,6 +5,7 @@
 #include <QPrinter>
 #include <QPushButton>
 #include <QRegularExpression>
+#include <QTabWidget>
 #include <QTableView>
 #include <QTextDocument>
 #include <QTextDocumentFragment>
@@ -19,6 +20,7 @@
 #include "presets/json/read_json.h"
 #include "presets/launch/launch_config.h"
 #include "presets/scenario/layout_text.h"
+#include "tests/presets/machines/machine_samples.h"
 #include "window_fixture.h"
 
 namespace hexaplan::gui {
@@ -285,6 +287,63 @@ class WindowFilesTest : public WindowFixture {
     if (!said.isEmpty()) QVERIFY2(window_->message().contains(said), qPrintable(window_->message()));
   }
 
+  void what_machines_say_of_themselves_is_the_cluster() {
+    using presets::samples::kTopologyH100;
+    // The matrix of links does not say which GPUs: they are asked for.
+    choose("model", "llama-3.1-8b");
+    QApplication::clipboard()->setText(kTopologyH100);
+    press(Qt::Key_V, Qt::ControlModifier | Qt::ShiftModifier);
+    QVERIFY2(window_->message().contains("type of the GPUs"), qPrintable(window_->message()));
+    QTest::mouseClick(find<QPushButton>("offer.0"), Qt::LeftButton);
+    QVERIFY(answered());
+    QCOMPARE(answer().scenario.cluster.gpus, 8);
+    QCOMPARE(answer().scenario.cluster.gpus_per_node, 8);
+    QCOMPARE(QString::fromStdString(answer().scenario.cluster.gpu.name), "h100-80-sxm");
+    QVERIFY2(window_->message().contains("18 NVLinks between any two"), qPrintable(window_->message()));
+    QVERIFY2(!window_->message().contains("--"), qPrintable(window_->message()));
+    // Beside a question they are of its type; a file that names them changes it.
+    choose("cluster.gpu", "b200");
+    openFile(written(folder_, "topo.txt", kTopologyH100));
+    QCOMPARE(QString::fromStdString(answer().scenario.cluster.gpu.name), "b200");
+    openFile(written(folder_, "smi.xml", presets::samples::kSmiA100));
+    QCOMPARE(QString::fromStdString(answer().scenario.cluster.gpu.name), "a100-80-sxm");
+    QCOMPARE(answer().scenario.cluster.gpus, 4);
+    press(Qt::Key_Z, Qt::ControlModifier);
+    QCOMPARE(QString::fromStdString(answer().scenario.cluster.gpu.name), "b200");
+  }
+
+  void logs_and_memory_snapshots_stand_beside_the_prediction() {
+    const QString runs = QStringLiteral(HEXAPLAN_SOURCE_DIR "/tests/presets/runs/");
+    openFile(runs + "logs/torchtitan.log");
+    QVERIFY2(window_->message().contains("Choose the model, GPUs and layout"),
+             qPrintable(window_->message()));
+    startWith("llama-3.1-8b", "8xH100");
+    choose("framework", "fsdp2");
+    const auto* terms = find<QTableView>("terms")->model();
+    const auto open_run = [&](const char* file, const QString& part) {
+      openFile(runs + file);
+      QTRY_VERIFY2_WITH_TIMEOUT(
+          terms->rowCount() > 0 && terms->index(0, 0).data().toString().startsWith(part),
+          qPrintable(window_->message()), kPatience);
+      QVERIFY(find<QWidget>("validationPage")->isVisible());
+    };
+    open_run("logs/torchtitan.log", "torchtitan");
+    QCOMPARE(terms->index(0, 1).data().toString(), "one step");
+    QCOMPARE(terms->index(0, 2).data(Qt::UserRole).toDouble(), answer().estimate.time.total().value());
+    QVERIFY(terms->index(0, 3).data(Qt::UserRole).toDouble() > 0);
+    QVERIFY(find<PlotView>("residuals")->itemCount() >= 1);
+    QVERIFY(find<QLabel>("reportTitle")->text().contains("logged times used"));
+    open_run("snapshots/fullstep.pickle.gz", "memory snapshot");
+    QVERIFY(terms->index(0, 3).data(Qt::UserRole).toDouble() > 0);
+    // The project keeps them.
+    const QString path = folder_.filePath("kept.hexaplan");
+    QVERIFY(window_->saveTo(path));
+    open();
+    openFile(path);
+    QCOMPARE(window_->document().measured().size(), std::size_t{2});
+    QVERIFY(window_->document().measured().back()->measured.has_value());
+  }
+
   void files_are_written_alike_in_every_locale() {
     startWith("llama-3.1-8b", "8xH100");
     choose("cluster.price", "2.5");
@@ -389,6 +448,17 @@ class WindowFilesTest : public WindowFixture {
     const QString evidence = find<QLabel>("evidence")->text();
     QVERIFY2(evidence.startsWith("nearest published run: "), qPrintable(evidence));
     QVERIFY2(evidence.contains(" measured, "), qPrintable(evidence));
+    // The same as a table, and as points of the chart.
+    auto* parts = find<QTabWidget>("runParts");
+    parts->setCurrentIndex(parts->count() - 1);
+    const auto* runs = find<QTableView>("published")->model();
+    QVERIFY(runs->rowCount() >= 20);
+    QCOMPARE(find<PlotView>("residuals")->itemCount(), runs->rowCount());
+    const QString first = find<PlotView>("residuals")->textAlternative();
+    QVERIFY2(first.contains(" s"), qPrintable(first));
+    QTest::mouseClick(find<QWidget>("forgetMeasured"), Qt::LeftButton);
+    QVERIFY2(find<QWidget>("published")->isVisible(), "without a report, too");
+    QCOMPARE(find<PlotView>("residuals")->itemCount(), runs->rowCount());
   }
 
   void measured_rows_are_plotted_against_their_predictions() {

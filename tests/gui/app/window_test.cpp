@@ -942,6 +942,38 @@ class WindowTest : public WindowFixture {
     QVERIFY(find<QLabel>("stepSummary")->text().contains("closed form"));
   }
 
+  void the_timeline_is_filtered_folded_and_shows_its_critical_path() {
+    startWith("llama-3.1-405b", "1024xH100");
+    choose("layout.tp", "8");
+    choose("layout.pp", "16");
+    window_->pages().setCurrentIndex(1);
+    auto* timeline = find<Timeline>("timeline");
+    auto* said = find<QLabel>("selectedPart");
+    QTRY_VERIFY_WITH_TIMEOUT(timeline->itemCount() > 0, kPatience);
+    const int all = timeline->itemCount();
+    timeline->setFocus();
+    press(Qt::Key_Slash);
+    QCOMPARE(QApplication::focusWidget(), find<QWidget>("timelineFilter"));
+    QTest::keyClicks(QApplication::focusWidget(), "backward 3");
+    QVERIFY2(said->text().startsWith("Filter: 16 of "), qPrintable(said->text()));
+    QCOMPARE(timeline->itemCount(), 16);
+    find<QLineEdit>("timelineFilter")->clear();
+    QCOMPARE(timeline->itemCount(), all);
+    QVERIFY(!said->isVisible());
+    timeline->setFocus();
+    press(Qt::Key_X);
+    QVERIFY(find<QPushButton>("criticalPath")->isChecked());
+    QVERIFY2(said->text().startsWith("Critical path, over 16 stage(s): backward "), qPrintable(said->text()));
+    QTest::mouseClick(find<QPushButton>("criticalPath"), Qt::LeftButton);
+    QVERIFY(!said->isVisible());
+    QTest::mouseClick(find<QPushButton>("foldLanes"), Qt::LeftButton);
+    QVERIFY(timeline->isFolded(15) && timeline->laneRect(1).isEmpty());
+    timeline->setFocus();
+    press(Qt::Key_C, Qt::ShiftModifier);
+    QVERIFY(!find<QPushButton>("foldLanes")->isChecked());
+    QVERIFY(!timeline->laneRect(1).isEmpty());
+  }
+
   void the_ledger_is_filtered_and_follows_the_selected_stage() {
     startWith("llama-3.1-8b", "8xH100");
     choose("layout.pp", "2");

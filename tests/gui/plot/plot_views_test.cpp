@@ -11,11 +11,13 @@
 #include <QWheelEvent>
 #include <memory>
 
+#include "costmodel/simulate/simulation.h"
 #include "gui/models/ledger_tree.h"
 #include "gui/plot/axes.h"
 #include "gui/plot/memory_curve.h"
 #include "gui/plot/residual_plot.h"
 #include "gui/plot/scatter_plot.h"
+#include "gui/plot/simulation_views.h"
 #include "gui/plot/stage_memory_bars.h"
 #include "gui/plot/time_breakdown.h"
 #include "gui/plot/timeline.h"
@@ -316,6 +318,110 @@ TEST(timeline, dragging_with_shift_sums_up_what_it_covers) {
   EXPECT_TRUE(view->selectedText().contains("backward ")) << view->selectedText().toStdString();
   QTest::keyClick(view.get(), Qt::Key_Escape);
   EXPECT_EQ(view->selectedText(), "");
+}
+
+TEST(timeline, words_and_numbers_leave_the_spans_that_answer_them) {
+  const auto view = timeline();
+  const int all = view->itemCount();
+  view->setFilter("BACKWARD  2..3");
+  EXPECT_EQ(view->itemCount(), 8) << "two of four stages each";
+  EXPECT_TRUE(view->describe(0).startsWith("backward, stage 0")) << view->describe(0).toStdString();
+  EXPECT_EQ(view->filterText(), QString("Filter: 8 of %1 spans: backward 16 s.").arg(countText(all)))
+      << view->filterText().toStdString();
+  view->setFilter("7");
+  EXPECT_TRUE(view->describe(0).contains("micro-batch 7")) << view->describe(0).toStdString();
+  view->setFilter("nobody");
+  EXPECT_EQ(view->itemCount(), 0);
+  EXPECT_EQ(view->spokenText(), "No span is called so.");
+  view->setFilter("");
+  EXPECT_EQ(view->itemCount(), all);
+  EXPECT_EQ(view->filterText(), "");
+}
+
+TEST(timeline, lanes_of_a_stage_are_folded_into_its_first_by_key_and_by_the_triangle) {
+  const auto view = timeline();
+  view->show();
+  ASSERT_FALSE(view->laneRect(1).isEmpty());
+  const double height = view->laneRect(0).height();
+  QTest::mouseClick(view.get(), Qt::LeftButton, {},
+                    QPoint(4, static_cast<int>(view->laneRect(0).center().y())));
+  EXPECT_TRUE(view->isFolded(0));
+  EXPECT_TRUE(view->laneRect(1).isEmpty());
+  EXPECT_FALSE(view->laneRect(3).isEmpty()) << "of the next stage";
+  EXPECT_GT(view->laneRect(0).height(), height) << "there is more room";
+  QTest::keyClick(view.get(), Qt::Key_C);
+  EXPECT_FALSE(view->isFolded(0));
+  QTest::keyClick(view.get(), Qt::Key_C, Qt::ShiftModifier);
+  for (int lane = 0; lane < 8; ++lane) EXPECT_EQ(view->laneRect(lane).isEmpty(), lane % 2 == 1) << lane;
+  QTest::keyClick(view.get(), Qt::Key_Home);
+  QTest::keyClick(view.get(), Qt::Key_Down);
+  EXPECT_TRUE(view->describe(view->currentItem()).contains("stage 1, compute"))
+      << view->describe(view->currentItem()).toStdString();
+  QTest::keyClick(view.get(), Qt::Key_C, Qt::ShiftModifier);
+  EXPECT_FALSE(view->laneRect(1).isEmpty());
+}
+
+TEST(timeline, a_pinned_stage_stays_above_those_that_are_scrolled) {
+  Timeline view;
+  view.resize(800, 400);
+  view.setTimeline(madeUpTimeline(128, 10'000));
+  view.show();
+  EXPECT_TRUE(view.laneRect(200).isEmpty()) << "stage 100 lies below";
+  view.setPinned(100, true);
+  const QRectF pinned = view.laneRect(200);
+  ASSERT_FALSE(pinned.isEmpty());
+  EXPECT_LT(pinned.top(), view.laneRect(0).top());
+  view.lanesBar().setValue(view.lanesBar().maximum());
+  EXPECT_EQ(view.laneRect(200), pinned);
+  EXPECT_TRUE(view.laneRect(0).isEmpty());
+  EXPECT_FALSE(view.laneRect(255).isEmpty()) << "the last stage's end is reached";
+  QTest::mouseClick(&view, Qt::LeftButton, {}, pinned.center().toPoint());
+  QTest::keyClick(&view, Qt::Key_P);
+  EXPECT_TRUE(view.isPinned(100)) << "no span was chosen: P is for the first stage that is scrolled";
+  // More pins than there is room for are scrolled like all.
+  for (int stage = 0; stage < 128; ++stage) view.setPinned(stage, true);
+  EXPECT_FALSE(view.lanesBar().isHidden());
+}
+
+TEST(timeline, the_critical_path_is_drawn_and_said) {
+  auto data = std::make_shared<TimelineData>();
+  data->names = {"forward", "sent"};
+  data->end = 4;
+  data->lanes = {{"compute", 0, 2, true, {{0, 1, 0, 0, Ink::Forward, 0}}},
+                 {"messages", 0, 1, false, {{1, 1.5, 0, 0, Ink::ExposedCommunication, 1}}},
+                 {"compute", 1, 2, true, {{2, 4, 0, 0, Ink::Forward, 0}}}};
+  data->path = {{0, 0, 1, 0}, {1, 1, 1.5, 1}, {2, 1.5, 2, -1}, {2, 2, 4, 0}};
+  Timeline view;
+  view.resize(600, 300);
+  view.setTimeline(data);
+  view.show();
+  EXPECT_EQ(
+      view.pathText().toStdString(),
+      "Critical path, over 2 stage(s): forward 3 s (75.0 %), sent 500 ms (12.5 %), waiting 500 ms (12.5 %).");
+  EXPECT_TRUE(view.textAlternative().endsWith(view.pathText()));
+  const QImage before = view.grab().toImage();
+  QTest::keyClick(&view, Qt::Key_X);
+  EXPECT_TRUE(view.showsPath());
+  EXPECT_NE(view.grab().toImage(), before);
+  view.setAllFolded(true);  // what runs in folded lanes is drawn in the one that stands for them
+  EXPECT_FALSE(view.grab().toImage().isNull());
+  view.setAllFolded(false);
+  QTest::keyClick(&view, Qt::Key_X);
+  EXPECT_EQ(view.grab().toImage(), before);
+}
+
+TEST(timeline, of_a_simulation_has_its_critical_path) {
+  const Example asked = example("llama-3.1-8b", "8xH100", "tp2 dp2 pp2 sp zero1", 4096, 16);
+  const auto data = timelineOf(costmodel::simulate_step(asked.scenario, asked.calibration));
+  ASSERT_FALSE(data->path.empty());
+  EXPECT_NEAR(data->path.back().end, data->end, 1e-9 * data->end);
+  for (const TimelineData::PathBox& box : data->path) {
+    if (box.what < 0) continue;
+    const TimelineLane& lane = data->lanes[static_cast<std::size_t>(box.lane)];
+    const std::size_t span = firstEndingAfter(lane, box.begin + 1e-9 * data->end);
+    ASSERT_LT(span, lane.spans.size());
+    EXPECT_EQ(lane.spans[span].what, box.what) << "at " << box.begin << " s in " << lane.label.toStdString();
+  }
 }
 
 TEST(axes, of_charts_below_each_other_have_the_same_ticks) {
