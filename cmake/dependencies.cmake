@@ -3,6 +3,7 @@
 option(HEXAPLAN_GUI "Build hexaplan-gui when Qt 6 is found" ON)
 option(HEXAPLAN_MPI "Let ranks of the executor be MPI processes when MPI is found" ON)
 option(HEXAPLAN_BENCHMARKS "Build benchmarks/ when Google Benchmark is found" ON)
+option(HEXAPLAN_FUZZ "Build the readers as programs of libFuzzer; needs Clang (preset `fuzz`)" OFF)
 option(HEXAPLAN_CUDA "Build the executor's CUDA device; needs the CUDA toolkit (preset `cuda`)" OFF)
 option(HEXAPLAN_PYTHON "Build the Python module; needs Python's headers and nanobind (docs/python.md)" OFF)
 find_package(fmt REQUIRED)

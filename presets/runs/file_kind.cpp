@@ -28,8 +28,10 @@ constexpr std::string_view kReadsScenarios = "hexaplan estimate --scenario FILE"
 constexpr std::string_view kReadsScripts = "hexaplan estimate --from FILE --cluster CLUSTER";
 constexpr std::string_view kReadsModels = "hexaplan estimate --model FILE --cluster CLUSTER";
 constexpr std::string_view kXmlOfGpus = "'hexaplan cluster import' reads what nvidia-smi -q -x prints";
+constexpr std::string_view kReadsRuns = "hexaplan measure import FILE";
 constexpr std::string_view kMemoryOfRun =
-    "'hexaplan measure import' reads a run's memory from its log or from a CUDA memory snapshot";
+    "'hexaplan measure import' reads what nvidia-smi --query-gpu=utilization.gpu,memory.used,power.draw,"
+    "clocks.current.sm --format=csv -l 1 logs";
 
 constexpr Sign kSigns[] = {
     // NVIDIA/nccl-tests@a0b82b2 src/common.cu; rccl-tests print the same.
@@ -40,8 +42,8 @@ constexpr Sign kSigns[] = {
     {"<nvidia_smi_log", false, {"the output of nvidia-smi -q -x", kReadsMachines, {}}},
     {"==NVSMI LOG==", false, {"the output of nvidia-smi -q", {}, kXmlOfGpus}},
     {"| NVIDIA-SMI ", false, {"the table of nvidia-smi", {}, kXmlOfGpus}},
-    {"utilization.gpu", false, {"a log of nvidia-smi --query-gpu", {}, kMemoryOfRun}},
-    {"memory.used", false, {"a log of nvidia-smi --query-gpu", {}, kMemoryOfRun}},
+    {"utilization.gpu", false, {"a log of nvidia-smi --query-gpu", kReadsRuns, {}}},
+    {"memory.used", false, {"a log of nvidia-smi --query-gpu", kReadsRuns, {}}},
     {"# gpu ", true, {"a log of nvidia-smi dmon", {}, kMemoryOfRun}},
     {"CPU Affinity", false, {"the output of nvidia-smi topo -m", kReadsMachines, {}}},
     {"CA type:", false, {"the output of ibstat", kReadsMachines, {}}},

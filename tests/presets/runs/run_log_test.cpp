@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
         OtherFile{"NodeName=n1 Arch=x86_64 Gres=gpu:h100:8\n",
                   "scontrol show node, which 'hexaplan cluster import a.txt' reads"},
         OtherFile{"==============NVSMI LOG==============\n", "reads what nvidia-smi -q -x prints"},
-        OtherFile{"timestamp, utilization.gpu [%], memory.used [MiB]\n", "which nothing reads"},
+        OtherFile{"timestamp, utilization.gpu [%], memory.used [MiB]\n", "which 'hexaplan measure import"},
         OtherFile{"# gpu   pwr gtemp\n    0    90    40\n", "which nothing reads"},
         OtherFile{R"({"schema": "hexaplan/project/1", "scenario": {"schema": "hexaplan/scenario/1"}})",
                   "a project of hexaplan-gui, which 'hexaplan estimate --scenario a.txt' reads"},
