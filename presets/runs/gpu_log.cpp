@@ -11,7 +11,6 @@
 
 #include "presets/json/input_error.h"
 #include "presets/json/read_text_file.h"
-#include "presets/truth/csv.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -44,9 +43,52 @@ constexpr GpuColumnRow kGpuColumns[] = {
 constexpr std::size_t kNumbers = std::size(kGpuColumns);
 constexpr std::string_view kGpuNames[] = {"index", "pci.bus_id", "gpu_bus_id", "uuid", "gpu_uuid"};
 
+/// Cells between commas, of which none holds one: nvidia-smi quotes nothing.
+struct SmiTable {
+  std::string file;
+  std::vector<std::string_view> header;
+  std::vector<std::vector<std::string_view>> rows;  // each as wide as the header
+  std::vector<std::size_t> lines;                   // of the file, from 1
+};
+
 std::string_view without_blanks(std::string_view text) {
   const std::size_t begin = std::min(text.find_first_not_of(" \t\r"), text.size());
   return text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
+}
+
+std::vector<std::string_view> cells_of(std::string_view line) {
+  std::vector<std::string_view> cells;
+  for (std::size_t begin = 0; begin <= line.size();) {
+    const std::size_t end = std::min(line.find(',', begin), line.size());
+    cells.push_back(without_blanks(line.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return cells;
+}
+
+SmiTable read_smi_table(std::string_view text, std::string file) {
+  SmiTable table{.file = std::move(file), .header = {}, .rows = {}, .lines = {}};
+  std::size_t number = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = without_blanks(text.substr(0, end));
+    text.remove_prefix(std::min(text.size(), end + 1));
+    ++number;
+    if (line.empty()) continue;
+    std::vector<std::string_view> cells = cells_of(line);
+    if (table.header.empty()) {
+      table.header = std::move(cells);
+      continue;
+    }
+    if (cells.size() != table.header.size())
+      throw InputError({.file = fmt::format("{}:{}", table.file, number),
+                        .value = fmt::format("{} cells", cells.size()),
+                        .expected = fmt::format("{}, as many as the header has", table.header.size()),
+                        .hint = "a line that is cut off can be left out"});
+    table.rows.push_back(std::move(cells));
+    table.lines.push_back(number);
+  }
+  return table;
 }
 
 /// The column's name, without its unit: "memory.used [MiB]".
@@ -55,8 +97,8 @@ std::string_view title_of_column(std::string_view cell) {
 }
 
 /// "98 %", "61234 MiB", "1755"; nothing of "[N/A]", "[Not Supported]", "[Unknown Error]".
-std::optional<double> number_of_cell(const CsvTable& table, std::size_t row, std::size_t column) {
-  const std::string_view cell = without_blanks(table.rows[row][column]);
+std::optional<double> number_of_cell(const SmiTable& table, std::size_t row, std::size_t column) {
+  const std::string_view cell = table.rows[row][column];
   if (cell.empty() || cell.starts_with('[') || cell == "N/A") return std::nullopt;
   const std::string_view digits = cell.substr(0, cell.find(' '));
   double number = 0;
@@ -128,9 +170,9 @@ void sum_up(LoggedGpu& gpu, const Samples& samples) {
 }
 
 /// A column by one of its names; header.size(): none.
-std::size_t find_column(const CsvTable& table, std::string_view name) {
+std::size_t find_column(const SmiTable& table, std::string_view name) {
   const auto found = std::find_if(table.header.begin(), table.header.end(),
-                                  [&](const std::string& cell) { return title_of_column(cell) == name; });
+                                  [&](std::string_view cell) { return title_of_column(cell) == name; });
   return static_cast<std::size_t>(found - table.header.begin());
 }
 
@@ -141,19 +183,17 @@ bool is_gpu_log(const std::filesystem::path& path) {
   std::string line(4096, '\0');
   file.read(line.data(), static_cast<std::streamsize>(line.size()));
   line.resize(std::min<std::size_t>(static_cast<std::size_t>(file.gcount()), line.find('\n')));
+  const std::vector<std::string_view> cells = cells_of(line);
   return std::ranges::any_of(kGpuColumns, [&](const GpuColumnRow& row) {
-    for (std::size_t begin = 0; begin <= line.size();) {
-      const std::size_t end = std::min(line.find(',', begin), line.size());
-      const std::string_view title = title_of_column(std::string_view{line}.substr(begin, end - begin));
-      if (title == row.name || (!row.alias.empty() && title == row.alias)) return true;
-      begin = end + 1;
-    }
-    return false;
+    return std::ranges::any_of(cells, [&](std::string_view cell) {
+      const std::string_view title = title_of_column(cell);
+      return title == row.name || (!row.alias.empty() && title == row.alias);
+    });
   });
 }
 
 GpuLog parse_gpu_log(std::string_view text, std::string file) {
-  const CsvTable table = parse_csv(text, std::move(file));
+  const SmiTable table = read_smi_table(text, std::move(file));
   std::array<std::size_t, kNumbers> columns{};
   bool says_something = false;
   for (const GpuColumnRow& row : kGpuColumns) {
@@ -171,8 +211,7 @@ GpuLog parse_gpu_log(std::string_view text, std::string file) {
   for (const std::string_view name : kGpuNames) which = std::min(which, find_column(table, name));
   const std::size_t named = find_column(table, "name");
   const auto cell = [&](std::size_t row, std::size_t column) {
-    return column < table.header.size() ? std::string{without_blanks(table.rows[row][column])}
-                                        : std::string{};
+    return column < table.header.size() ? std::string{table.rows[row][column]} : std::string{};
   };
   GpuLog log{.file = table.file, .gpus = {}};
   std::vector<Samples> samples;

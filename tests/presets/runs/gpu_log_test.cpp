@@ -80,7 +80,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"less_than_nothing", "power.draw [W]\n-1 W\n", "got \"-1 W\""},
         Refused{"no_sample", "power.draw [W]\n", "got a header alone, expected samples of nvidia-smi"},
         Refused{"other_columns", "timestamp, pstate\n1, P0\n", "got none of these columns"},
-        Refused{"a_short_row", "index, power.draw [W]\n0\n", "smi.csv"}),
+        Refused{"a_short_row", "index, power.draw [W]\n0\n",
+                "smi.csv:2: got 1 cells, expected 2, as many as the header has"}),
     [](const auto& info) { return std::string{info.param.name}; });
 
 }  // namespace
