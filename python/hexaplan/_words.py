@@ -21,6 +21,9 @@ class EstimateWords(TypedDict, total=False):
     projection_interval: Optional[Word]  # GaLore, APOLLO: steps after which subspaces are chosen anew, and over which times are means. Default: 200
     precondition_frequency: Optional[Word]  # Shampoo, SOAP: steps after which roots or bases are made anew, and over which times are means. Default: 100, of soap 10
     max_precondition_dim: Optional[Word]  # Shampoo: longest side of the blocks of a matrix; SOAP: longest side that has a basis. Default: 8192, of soap 10000
+    outer_steps: Optional[Word]  # Steps of the optimizer from one outer step to the next (DiLoCo): in between, the replicas of diloco2, a word of the layout, exchange nothing. Times are means over them. Default: none are taken
+    outer_dtype: Optional[Word]  # Type in which outer gradients travel: fp32, bf16, fp8, fp4. Default: fp32
+    outer_states: Optional[Word]  # Where the copy of the parameters and the momentum of outer steps lie: gpu, copy-on-host, host. Default: gpu
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
     attention: Optional[Word]  # flash, flash-attention-2, fused-softmax, unfused (flash: by the framework's library). Default: flash
@@ -92,6 +95,9 @@ class SimulateWords(TypedDict, total=False):
     projection_interval: Optional[Word]  # GaLore, APOLLO: steps after which subspaces are chosen anew, and over which times are means. Default: 200
     precondition_frequency: Optional[Word]  # Shampoo, SOAP: steps after which roots or bases are made anew, and over which times are means. Default: 100, of soap 10
     max_precondition_dim: Optional[Word]  # Shampoo: longest side of the blocks of a matrix; SOAP: longest side that has a basis. Default: 8192, of soap 10000
+    outer_steps: Optional[Word]  # Steps of the optimizer from one outer step to the next (DiLoCo): in between, the replicas of diloco2, a word of the layout, exchange nothing. Times are means over them. Default: none are taken
+    outer_dtype: Optional[Word]  # Type in which outer gradients travel: fp32, bf16, fp8, fp4. Default: fp32
+    outer_states: Optional[Word]  # Where the copy of the parameters and the momentum of outer steps lie: gpu, copy-on-host, host. Default: gpu
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
     attention: Optional[Word]  # flash, flash-attention-2, fused-softmax, unfused (flash: by the framework's library). Default: flash
@@ -161,6 +167,9 @@ class SearchWords(TypedDict, total=False):
     projection_interval: Optional[Word]  # GaLore, APOLLO: steps after which subspaces are chosen anew, and over which times are means. Default: 200
     precondition_frequency: Optional[Word]  # Shampoo, SOAP: steps after which roots or bases are made anew, and over which times are means. Default: 100, of soap 10
     max_precondition_dim: Optional[Word]  # Shampoo: longest side of the blocks of a matrix; SOAP: longest side that has a basis. Default: 8192, of soap 10000
+    outer_steps: Optional[Word]  # Steps of the optimizer from one outer step to the next (DiLoCo): in between, the replicas of diloco2, a word of the layout, exchange nothing. Times are means over them. Default: none are taken
+    outer_dtype: Optional[Word]  # Type in which outer gradients travel: fp32, bf16, fp8, fp4. Default: fp32
+    outer_states: Optional[Word]  # Where the copy of the parameters and the momentum of outer steps lie: gpu, copy-on-host, host. Default: gpu
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     attention: Optional[Word]  # flash, flash-attention-2, fused-softmax, unfused (flash: by the framework's library). Default: flash
     cross_entropy: Optional[Word]  # How the loss handles the logits: default, unfused, fused, chunked. Default: what the framework does
@@ -230,6 +239,7 @@ class SearchWords(TypedDict, total=False):
     gpus: Optional[Word]  # GPU counts to try on this cluster's machines: 64,128 or 64..1024 (doubling)
     gpu: Optional[Word]  # GPU types to try: h100,h200. Each in its own reference machines
     network: Optional[Word]  # Network between the nodes, as after '+' of a cluster: ib400, efa3200/node. Default: the cluster's
+    diloco: Optional[Word]  # Replicas that train apart between outer steps (--outer-steps), N in every plan. Default: one
     sweep: Optional[Word]  # The best plan for each value of one or two options: seq=4k..128k,gpus=64..4096 (a..b doubles), gpu=h100,h200
     sensitivity: Optional[bool]  # How the best plan changes with more memory, faster links and another price
     batch_tolerance: Optional[Word]  # How far the global batch may be off: 2%. Batches that divide over more data-parallel sizes are tried; plans are ranked by their time per token. Default: 0%
@@ -262,6 +272,9 @@ class CompareWords(TypedDict, total=False):
     projection_interval: Optional[Word]  # GaLore, APOLLO: steps after which subspaces are chosen anew, and over which times are means. Default: 200
     precondition_frequency: Optional[Word]  # Shampoo, SOAP: steps after which roots or bases are made anew, and over which times are means. Default: 100, of soap 10
     max_precondition_dim: Optional[Word]  # Shampoo: longest side of the blocks of a matrix; SOAP: longest side that has a basis. Default: 8192, of soap 10000
+    outer_steps: Optional[Word]  # Steps of the optimizer from one outer step to the next (DiLoCo): in between, the replicas of diloco2, a word of the layout, exchange nothing. Times are means over them. Default: none are taken
+    outer_dtype: Optional[Word]  # Type in which outer gradients travel: fp32, bf16, fp8, fp4. Default: fp32
+    outer_states: Optional[Word]  # Where the copy of the parameters and the momentum of outer steps lie: gpu, copy-on-host, host. Default: gpu
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
     attention: Optional[Word]  # flash, flash-attention-2, fused-softmax, unfused (flash: by the framework's library). Default: flash
@@ -329,6 +342,9 @@ class ImportWords(TypedDict, total=False):
     projection_interval: Optional[Word]  # GaLore, APOLLO: steps after which subspaces are chosen anew, and over which times are means. Default: 200
     precondition_frequency: Optional[Word]  # Shampoo, SOAP: steps after which roots or bases are made anew, and over which times are means. Default: 100, of soap 10
     max_precondition_dim: Optional[Word]  # Shampoo: longest side of the blocks of a matrix; SOAP: longest side that has a basis. Default: 8192, of soap 10000
+    outer_steps: Optional[Word]  # Steps of the optimizer from one outer step to the next (DiLoCo): in between, the replicas of diloco2, a word of the layout, exchange nothing. Times are means over them. Default: none are taken
+    outer_dtype: Optional[Word]  # Type in which outer gradients travel: fp32, bf16, fp8, fp4. Default: fp32
+    outer_states: Optional[Word]  # Where the copy of the parameters and the momentum of outer steps lie: gpu, copy-on-host, host. Default: gpu
     optimizer_in_backward: Optional[Word]  # Each parameter is updated as soon as its gradient is there, which is freed at once: false, true. Default: false
     recompute: Optional[Word]  # none, selective, selective-op, full, layers=4 (first ones of every model chunk), modules=core_attn,norm. Default: none
     attention: Optional[Word]  # flash, flash-attention-2, fused-softmax, unfused (flash: by the framework's library). Default: flash
