@@ -35,8 +35,9 @@ for name in ("contention_per_doubling", "pair_share", "exchange_share"): del c["
 json.dump(c, open("without.json", "w"))'
   local calibration steps=()
   for calibration in c without; do
-    steps+=("$(./hexaplan estimate --model llama-3.1-8b --cluster 2x2xH100+ib400 --layout 'tp2 pp2' --seq 8192 --global-batch 8 \
-      --framework hexaplan --calibration $calibration.json --quiet --json | grep -m 1 '"step_seconds"' | tr -dc '0-9.\n')")
+    ./hexaplan estimate --model llama-3.1-8b --cluster 2x2xH100+ib400 --layout 'tp2 pp2' --seq 8192 --global-batch 8 \
+      --framework hexaplan --calibration $calibration.json --quiet --json >estimate
+    steps+=("$(grep -m 1 '"step_seconds"' estimate | tr -dc '0-9.')")
   done
   awk -v with="${steps[0]}" -v without="${steps[1]}" 'BEGIN { exit !(with > without) }' ||
     fail "a pipeline takes ${steps[0]} s, ${steps[1]} s without what was found"
@@ -65,7 +66,7 @@ links() {
   done
 }
 
-run_job 4 2 1 "${calibrate[@]}" --budget 25 # one process per GPU, two per host
+run_job 4 2 1 "${calibrate[@]}" --budget 50 # one process per GPU, two per host
 links
 within "a product beside a message" "$(fitted overlap_slowdown)" 1.25 3
 python3 - <<'PYTHON'
@@ -77,11 +78,11 @@ grep -q 'Slowest: rank 3 on .*10.0 % over the median' out0 || fail "the slow GPU
 
 rm s.sqlite
 cluster="$links"
-run_job 2 1 2 "${calibrate[@]}" --budget 20 --gpus 2 # one process per host
+run_job 2 1 2 "${calibrate[@]}" --budget 45 --gpus 2 # one process per host
 links
 # On a busy machine the budget may end before the last points: the next job measures those and no others.
 measured=$(count measured) left_out=$(count left_out)
-run_job 2 1 2 "${calibrate[@]}" --budget 20 --gpus 2
+run_job 2 1 2 "${calibrate[@]}" --budget 45 --gpus 2
 [[ $(count taken_from_store) -eq $measured ]] || fail "of $measured points $(count taken_from_store) came from the store"
 [[ $(count measured) -le $left_out ]] || fail "$(count measured) points were measured again, $left_out were left out"
 

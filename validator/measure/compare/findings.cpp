@@ -73,19 +73,18 @@ void add_causes(const ValidatedScenario& s, std::vector<std::string>& out) {
   std::sort(parts.begin(), parts.end(),
             [](const Part& a, const Part& b) { return std::abs(a.longer()) > std::abs(b.longer()); });
   if (parts.size() > kMostCauses) parts.resize(kMostCauses);
+  const char* const how = longer > 0 ? "longer" : "shorter";
+  std::string text =
+      fmt::format("the step is {} ({}) {} than predicted", format_duration(Seconds{std::abs(longer)}),
+                  format_percent(std::abs(longer) / s.step->predicted), how);
+  if (parts.empty()) text += ", which no single kind of kernel or message explains";
   for (const Part& part : parts) {
-    const std::string share = part.predicted > 0 ? format_percent(std::abs(part.longer()) / part.predicted)
-                                                 : std::string{"nothing was predicted"};
-    out.push_back(fmt::format("{}: {} {} than predicted ({}); the step is {} {}", part.name,
-                              format_duration(Seconds{std::abs(part.longer())}),
-                              longer > 0 ? "longer" : "shorter", share,
-                              format_duration(Seconds{std::abs(longer)}), longer > 0 ? "longer" : "shorter"));
+    text += fmt::format("{} {} {} ({})", &part == &parts.front() ? ":" : ",", part.name,
+                        format_duration(Seconds{std::abs(part.longer())}),
+                        part.predicted > 0 ? format_percent(std::abs(part.longer()) / part.predicted)
+                                           : std::string{"nothing was predicted"});
   }
-  if (parts.empty()) {
-    out.push_back(
-        fmt::format("the step is {} {} than predicted, which no single kind of kernel or message explains",
-                    format_duration(Seconds{std::abs(longer)}), longer > 0 ? "longer" : "shorter"));
-  }
+  out.push_back(std::move(text));
 }
 
 void add_host(const ValidatedScenario& s, std::vector<std::string>& out) {

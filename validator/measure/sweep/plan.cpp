@@ -335,25 +335,35 @@ std::vector<Point> attentions(const PlanLimits& limits) {
   return result;
 }
 
-constexpr std::int64_t kLeastElements = 1 << 14, kLeastForRates = 1 << 24, kMostElements = 1 << 28;
+constexpr std::int64_t kLeastElements = 1 << 14, kMostElements = 1 << 28;
 /// Memory-bound kernels run on whole rows of at most this many elements.
 constexpr std::int64_t kRowElements = 4096;
 
+/// Sizes of what layers run tell a curve.
+void add_every_size(Collector& points, MemoryStep kind, const PlanLimits& limits, int factor) {
+  for (std::int64_t elements = kLeastElements; elements <= kMostElements; elements *= factor)
+    points.add({.kind = PointKind::MemoryBound, .step = kind, .elements = elements});
+  // The largest that one point may have: rates are read from sizes far above the caches'.
+  const double most = limits.memory.value() / traffic_per_element(kind);
+  const auto rows = static_cast<std::int64_t>(most) / kRowElements;
+  points.add({.kind = PointKind::MemoryBound,
+              .step = kind,
+              .elements = std::min(kMostElements, rows * kRowElements)});
+}
+/// Of other kernels the rate is asked alone.
+void add_large_sizes(Collector& points, MemoryStep kind, int factor) {
+  int sizes = 0;
+  for (std::int64_t elements = kMostElements; elements >= kLeastElements && sizes < 3; elements /= factor)
+    sizes += points.add({.kind = PointKind::MemoryBound, .step = kind, .elements = elements}) ? 1 : 0;
+}
+
 std::vector<Point> memory_steps(const PlanLimits& limits) {
   Collector points{limits};
+  const int factor = limits.per_cell < 2 ? 4 : 2;
   for (int step = 0; step < kMemorySteps; ++step) {
     const auto kind = static_cast<MemoryStep>(step);
-    const int factor = limits.per_cell < 2 ? 4 : 2;
-    // Of what layers do not run, rates alone: they bend no curve.
-    const std::int64_t first = kind > MemoryStep::AdamW ? kLeastForRates : kLeastElements;
-    for (std::int64_t elements = first; elements <= kMostElements; elements *= factor)
-      points.add({.kind = PointKind::MemoryBound, .step = kind, .elements = elements});
-    // The largest that one point may have: rates are read from sizes far above the caches'.
-    const double most = limits.memory.value() / traffic_per_element(kind);
-    const auto rows = static_cast<std::int64_t>(most) / kRowElements;
-    points.add({.kind = PointKind::MemoryBound,
-                .step = kind,
-                .elements = std::min(kMostElements, rows * kRowElements)});
+    kind > MemoryStep::AdamW ? add_large_sizes(points, kind, factor)
+                             : add_every_size(points, kind, limits, factor);
   }
   return points.take_shuffled();
 }
