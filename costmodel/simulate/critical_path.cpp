@@ -15,18 +15,8 @@ class PathFinder {
  public:
   explicit PathFinder(const Simulation& simulation) : simulation_{simulation} {
     for (std::size_t stage = 0; stage < simulation.stages.size(); ++stage) {
-      for (const Span& span : spans(stage, Stream::Messages)) {
-        const std::size_t row = row_of(span.microbatch, span.kind == SpanKind::SendForward);
-        if (row >= messages_.size()) messages_.resize(row + 1);
-        messages_[row].push_back({stage, &span});
-      }
-      for (int stream = 0; stream < kStreams; ++stream) {
-        const auto& drawn = spans(stage, static_cast<Stream>(stream));
-        if (!drawn.empty() && drawn.back().end > now_) {
-          now_ = drawn.back().end;
-          stage_ = stage;
-        }
-      }
+      note_messages(stage);
+      for (int stream = 0; stream < kStreams; ++stream) begin_behind(stage, static_cast<Stream>(stream));
     }
     same_ = kSameMoment * now_.value();
   }
@@ -62,6 +52,21 @@ class PathFinder {
     return static_cast<std::size_t>(microbatch) * 2 + (forward ? 0 : 1);
   }
   [[nodiscard]] bool ends_now(const Step& step) const { return (now_ - step.at.span.end).value() <= same_; }
+
+  void note_messages(std::size_t stage) {
+    for (const Span& span : spans(stage, Stream::Messages)) {
+      const std::size_t row = row_of(span.microbatch, span.kind == SpanKind::SendForward);
+      if (row >= messages_.size()) messages_.resize(row + 1);
+      messages_[row].push_back({stage, &span});
+    }
+  }
+  /// At the stream's end, where it is the last one.
+  void begin_behind(std::size_t stage, Stream stream) {
+    const auto& drawn = spans(stage, stream);
+    if (drawn.empty() || drawn.back().end <= now_) return;
+    now_ = drawn.back().end;
+    stage_ = stage;
+  }
 
   /// The beginning of `part` is what is to be explained next.
   void explain(const PathPart& part) {

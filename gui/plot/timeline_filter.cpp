@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
+#include <functional>
+#include <memory>
+#include <vector>
 
 #include "gui/plot/timeline_geometry.h"
 
@@ -32,6 +34,31 @@ bool answers(const TimelineData& data, std::size_t lane, std::size_t index, cons
   return data.names[span.what].contains(word.letters, Qt::CaseInsensitive);
 }
 
+/// By lane: indices of what is kept of its spans.
+using KeptSpans = std::vector<std::vector<std::size_t>>;
+
+KeptSpans spansThatAnswer(const TimelineData& data, const std::vector<SpanWord>& asked) {
+  KeptSpans kept(data.lanes.size());
+  for (std::size_t lane = 0; lane < data.lanes.size(); ++lane) {
+    for (std::size_t i = 0; i < data.lanes[lane].spans.size(); ++i) {
+      if (std::all_of(asked.begin(), asked.end(),
+                      [&](const SpanWord& word) { return answers(data, lane, i, word); }))
+        kept[lane].push_back(i);
+    }
+  }
+  return kept;
+}
+
+/// What `of` says of a span of all, for one that was kept.
+std::function<QString(std::size_t, std::size_t)> ofKept(
+    const std::shared_ptr<const TimelineData>& all,
+    std::function<QString(std::size_t, std::size_t)> TimelineData::*of,
+    const std::shared_ptr<const KeptSpans>& kept) {
+  if (!((*all).*of)) return {};
+  return
+      [all, of, kept](std::size_t lane, std::size_t span) { return ((*all).*of)(lane, (*kept)[lane][span]); };
+}
+
 }  // namespace
 
 std::shared_ptr<const TimelineData> filteredBy(const QString& words,
@@ -40,33 +67,15 @@ std::shared_ptr<const TimelineData> filteredBy(const QString& words,
   for (const QString& word : words.simplified().split(u' ', Qt::SkipEmptyParts))
     asked.push_back(spanWord(word));
   if (asked.empty() || !all) return all;
+  const auto kept = std::make_shared<const KeptSpans>(spansThatAnswer(*all, asked));
   auto some = std::make_shared<TimelineData>(*all);
-  std::vector<std::vector<std::size_t>> kept(all->lanes.size());  // by lane: indices into all's spans
   for (std::size_t lane = 0; lane < all->lanes.size(); ++lane) {
-    TimelineLane& into = some->lanes[lane];
-    into.spans.clear();
-    into.idle_is_bubble = false;
-    for (std::size_t i = 0; i < all->lanes[lane].spans.size(); ++i) {
-      const auto answered = [&](const SpanWord& word) { return answers(*all, lane, i, word); };
-      if (!std::all_of(asked.begin(), asked.end(), answered)) continue;
-      into.spans.push_back(all->lanes[lane].spans[i]);
-      kept[lane].push_back(i);
-    }
+    some->lanes[lane].spans.clear();
+    some->lanes[lane].idle_is_bubble = false;
+    for (const std::size_t i : (*kept)[lane]) some->lanes[lane].spans.push_back(all->lanes[lane].spans[i]);
   }
-  if (all->label || all->words) {
-    const auto of_all = [kept = std::make_shared<decltype(kept)>(std::move(kept))](
-                            std::size_t lane, std::size_t span) { return (*kept)[lane][span]; };
-    if (all->label) {
-      some->label = [all, of_all](std::size_t lane, std::size_t i) {
-        return all->label(lane, of_all(lane, i));
-      };
-    }
-    if (all->words) {
-      some->words = [all, of_all](std::size_t lane, std::size_t i) {
-        return all->words(lane, of_all(lane, i));
-      };
-    }
-  }
+  some->label = ofKept(all, &TimelineData::label, kept);
+  some->words = ofKept(all, &TimelineData::words, kept);
   return some;
 }
 
