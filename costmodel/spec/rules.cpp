@@ -733,7 +733,7 @@ bool preconditioners_have_matrices(const Scenario& sc, Reason* why) {
     return fails(why, [&] {
       return Reason{fmt::format("{} has no optimizer that preconditions gradients by rows and columns",
                                 sc.framework.name),
-                    "use framework ddp, hexaplan or other, or another optimizer"};
+                    "use framework ddp, hf-eager or hexaplan, or another optimizer"};
     });
   }
   if (trains_adapters(r)) {

@@ -292,6 +292,8 @@ constexpr std::string_view kNotTechniques[] = {
     "global_batch",
     "projection_rank",
     "projection_interval",
+    "precondition_frequency",
+    "max_precondition_dim",
     "lora_rank",
     "lora_alpha",
     "trainable_parameters",

@@ -1,6 +1,7 @@
-// GaLore and APOLLO against published memory, and what profiles say of them.
+// GaLore and APOLLO against published memory, and what profiles say of them, and of Shampoo and SOAP.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 #include "costmodel/spec/rules.h"
@@ -92,6 +93,24 @@ TEST(subspaces, are_refused_under_profiles_that_have_none) {
     request.recipe.global_batch = 8;
     request.layout = parse_layout("dp8", "layout");
     EXPECT_FALSE(costmodel::first_rejection(resolve(request).scenario)) << framework;
+  }
+}
+
+TEST(preconditioners, are_refused_under_profiles_that_have_none) {
+  const auto rejected = [](const std::string& framework, Optimizer optimizer) {
+    ScenarioRequest request = in_16_bits("llama-2-7b", "8xH200", optimizer);
+    request.framework = framework;
+    request.recipe.parameter_dtype = std::nullopt;
+    request.recipe.global_batch = 8;
+    request.layout = parse_layout("dp8", "layout");
+    return costmodel::first_rejection(resolve(request).scenario).value_or(costmodel::Rejected{}).rule;
+  };
+  for (const Optimizer optimizer : {Optimizer::Soap, Optimizer::Shampoo}) {
+    for (const std::string framework :
+         {"megatron", "nanotron", "fsdp1", "fsdp2", "deepspeed", "hf-deepspeed", "hf-fsdp2", "maxtext"})
+      EXPECT_EQ(rejected(framework, optimizer), "preconditioners-have-matrices") << framework;
+    for (const std::string framework : {"ddp", "hf-eager", "hexaplan", "other"})
+      EXPECT_EQ(rejected(framework, optimizer), "") << framework;
   }
 }
 

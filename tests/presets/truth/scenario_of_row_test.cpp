@@ -285,6 +285,18 @@ TEST(scenario_of_row, deepspeed_shards_the_optimizer_where_a_row_does_not_say) {
   EXPECT_EQ(scenario_of(row).layout.sharding.stage, 0);
 }
 
+TEST(scenario_of_row, preconditioners_have_the_frequency_and_the_side_that_a_row_states) {
+  TruthRow row = plain_row();
+  row.framework_profile = "ddp", row.zero = "0";
+  row.tp = row.pp = row.dp = 1, row.n_gpus = row.gpus_per_node = 1, row.global_batch = 1;
+  row.optimizer_norm = "shampoo";
+  EXPECT_EQ(scenario_of(row).recipe.optimizer, costmodel::Optimizer::Shampoo);
+  EXPECT_EQ(costmodel::precondition_frequency(scenario_of(row).recipe), 100);
+  row.precondition_frequency = 50, row.max_precondition_dim = 1024;
+  EXPECT_EQ(scenario_of(row).recipe.precondition_frequency, 50);
+  EXPECT_EQ(costmodel::max_precondition_dim(scenario_of(row).recipe), 1024);
+}
+
 /// jiaweizzhao/GaLore@2cc66f8 scripts/single_gpu/llama_7b.sh.
 TEST(scenario_of_row, subspaces_have_the_rank_and_interval_that_a_row_states) {
   TruthRow row = plain_row();
