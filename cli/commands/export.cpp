@@ -1,5 +1,7 @@
 #include "cli/commands/export.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <variant>
@@ -15,6 +17,22 @@ namespace hexaplan::cli {
 using presets::JsonArray;
 using presets::JsonObject;
 using presets::JsonValue;
+
+namespace {
+
+presets::Starter starter_called(std::string_view word, const presets::LaunchFormat& format) {
+  using presets::Starter;
+  const Starter starter = word == "sbatch"       ? Starter::Sbatch
+                          : word == "accelerate" ? Starter::Accelerate
+                                                 : Starter::Torchrun;
+  if (can_start(starter, format.launcher)) return starter;
+  throw UsageError{
+      fmt::format("--wrap: got \"{}\", expected torchrun or sbatch for {}; accelerate starts trl, axolotl "
+                  "and llamafactory",
+                  word, format.title)};
+}
+
+}  // namespace
 
 ExportReport run_export(const ExportOptions& options) {
   ScenarioOptions asked = options.question;
@@ -42,10 +60,9 @@ ExportReport run_export(const ExportOptions& options) {
                                   presets::model_origin(report.question.request.model));
     report.file = report.format.file;
     if (!options.wrap.empty()) {
-      using presets::Starter;
+      const presets::Starter starter = starter_called(options.wrap, report.format);
       presets::LaunchWrapper wrapper =
-          launch_wrapper(report.question.scenario, report.format, report.config,
-                         options.wrap == "sbatch" ? Starter::Sbatch : Starter::Torchrun);
+          launch_wrapper(report.question.scenario, report.format, report.config, starter);
       report.file = std::move(wrapper.file);
       report.config.text = std::move(wrapper.text);
     }

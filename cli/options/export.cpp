@@ -10,8 +10,10 @@ namespace hexaplan::cli {
 namespace {
 
 Command checked_export(const ExportOptions& options) {
-  if (!options.wrap.empty() && options.wrap != "torchrun" && options.wrap != "sbatch")
-    throw UsageError{fmt::format("--wrap: got \"{}\", expected torchrun or sbatch", options.wrap)};
+  if (!options.wrap.empty() && options.wrap != "torchrun" && options.wrap != "sbatch" &&
+      options.wrap != "accelerate")
+    throw UsageError{
+        fmt::format("--wrap: got \"{}\", expected torchrun, sbatch or accelerate", options.wrap)};
   return options;
 }
 
@@ -33,12 +35,13 @@ CommandRow export_row() {
        "Whose file, where it runs another's profile (trl, axolotl and llamafactory run hf-eager, "
        "fsdp2, fsdp1 and deepspeed). Default: the framework's own",
        &options->target});
-  row.options.push_back({"--wrap",
-                         "STARTER",
-                         "A shell script that holds the file and starts it, with the environment that the "
-                         "framework demands: torchrun, sbatch",
-                         &options->wrap,
-                         {"torchrun", "sbatch"}});
+  row.options.push_back(
+      {"--wrap",
+       "STARTER",
+       "A shell script that holds the file and starts it, with the environment that the "
+       "framework demands: torchrun, sbatch, accelerate (for trl, axolotl and llamafactory)",
+       &options->wrap,
+       {"torchrun", "sbatch", "accelerate"}});
   row.finish = [options] { return checked_export(*options); };
   return row;
 }

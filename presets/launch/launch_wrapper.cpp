@@ -6,6 +6,8 @@
 #include <cctype>
 
 #include "costmodel/units/ceil_div.h"
+#include "presets/launch/launch_words.h"
+#include "presets/launch/trainer_plan.h"
 
 namespace hexaplan::presets {
 
@@ -129,6 +131,60 @@ std::string coordinated(const WrappedProgram& program, WorldSize world, Starter 
          fmt::format("srun bash -c 'NODE_RANK=$SLURM_NODEID exec python3 {}' -- \"$@\"\n", program.words);
 }
 
+// --- accelerate: v1.15.0 commands/config/config_args.py, utils/dataclasses.py ---
+
+std::string_view mixed_precision_of(S s) {
+  using costmodel::Precision;
+  const Precision precision = s.recipe.precision;
+  if (precision == Precision::Fp16) return "fp16";
+  const bool whole = precision == Precision::Fp32 || precision == Precision::Tf32;
+  return whole || (trains_pure_bf16(s) && shards_by_fsdp(s)) ? "no" : "bf16";
+}
+
+/// Version 1 has a strategy, version 2 says whether parameters are given back, and hybrid sharding as a mesh.
+std::string fsdp_lines(S s) {
+  const bool first = s.framework.name.starts_with("fsdp1"), gives_back = s.layout.sharding.stage == 3;
+  const bool hybrid = state_replicas(s) > 1;
+  std::string text = fmt::format("fsdp_config:\n  fsdp_version: {}\n", first ? 1 : 2);
+  if (first) {
+    text += fmt::format("  fsdp_sharding_strategy: {}{}\n", hybrid ? "HYBRID_SHARD" : "",
+                        gives_back ? (hybrid ? "" : "FULL_SHARD") : (hybrid ? "_ZERO2" : "SHARD_GRAD_OP"));
+  } else {
+    text += fmt::format("  fsdp_reshard_after_forward: {}\n", gives_back);
+  }
+  text += fmt::format(
+      "  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n  fsdp_offload_params: {}\n"
+      "  fsdp_state_dict_type: SHARDED_STATE_DICT\n",
+      (s.recipe.offload & costmodel::kOffloadParameters) != 0);
+  if (hybrid && !first)
+    text += fmt::format(
+        "parallelism_config:\n  parallelism_config_dp_replicate_size: {}\n"
+        "  parallelism_config_dp_shard_size: {}\n",
+        state_replicas(s), s.layout.shard_ranks());
+  return text;
+}
+
+std::string accelerate_file(S s, WorldSize world) {
+  const bool fsdp = shards_by_fsdp(s);
+  const char* const type = fsdp ? "FSDP" : s.cluster.gpus > 1 ? "MULTI_GPU" : "NO";
+  std::string text = fmt::format(
+      "compute_environment: LOCAL_MACHINE\ndistributed_type: {}\nmixed_precision: {}\nnum_machines: {}\n"
+      "num_processes: {}\n",
+      type, mixed_precision_of(s), world.nodes, world.nodes * world.per_node);
+  if (by_deepspeed(s)) text += "# DeepSpeed's part stands in the trainer's file.\n";
+  return fsdp ? text + fsdp_lines(s) : text;
+}
+
+std::string accelerate_launch(const WrappedProgram& program, WorldSize world) {
+  const std::string_view others =
+      world.nodes == 1 ? ""
+                       : "  --machine_rank \"${NODE_RANK:?the number of this node, from 0}\" \\\n"
+                         "  --main_process_ip \"${MASTER_ADDR:?the address of the first node}\" "
+                         "--main_process_port \"${MASTER_PORT:-29500}\" \\\n";
+  return fmt::format("exec accelerate launch --config_file accelerate.yaml \\\n{}  {}\n", others,
+                     program.words);
+}
+
 /// One line of letters that sbatch takes as a job's name.
 std::string job_name(const std::string& model) {
   std::string name = model.substr(0, 60);
@@ -183,6 +239,11 @@ LaunchWrapper launch_wrapper(const Scenario& s, const LaunchFormat& format, cons
   text += format.launcher == Launcher::Megatron ? arguments_of(config.text)
                                                 : written_file(format.file, config.text);
   if (!program.program.empty()) text += written_file(program.program_file, program.program);
+  if (starter == Starter::Accelerate) {
+    text += written_file("accelerate.yaml", accelerate_file(s, world));
+    text += '\n' + accelerate_launch(program, world);
+    return {stem(format.file) + ".sh", std::move(text)};
+  }
   text += '\n';
   text += program.coordinated ? coordinated(program, world, starter)
                               : (batch ? "srun " : "exec ") +

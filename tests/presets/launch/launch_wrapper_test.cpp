@@ -49,7 +49,8 @@ bool is_shell(const std::string& text) {
 
 TEST(launch_wrapper, every_target_is_started_and_its_script_read_back) {
   for (const LaunchFormat& format : launch_formats()) {
-    for (const Starter starter : {Starter::Torchrun, Starter::Sbatch}) {
+    for (const Starter starter : {Starter::Torchrun, Starter::Sbatch, Starter::Accelerate}) {
+      if (!can_start(starter, format.launcher)) continue;
       SCOPED_TRACE(std::string{format.name});
       const Scenario scenario =
           plan(format, format.launcher == Launcher::Torchtitan ? "tp2 sp zero3" : "tp2 sp zero1");
@@ -96,6 +97,51 @@ TEST(launch_wrapper, the_environment_is_what_the_framework_demands) {
   captured.recipe.execution.graphs = costmodel::CudaGraphs::Partial;
   EXPECT_THAT(wrapped(bridge, captured, Starter::Torchrun).text,
               HasSubstr("\nexport NCCL_GRAPH_REGISTER=0\n"));
+}
+
+ScenarioRequest fine_tuning(const char* framework, const char* layout, const char* cluster = "16xH100") {
+  ScenarioRequest request;
+  request.model = "llama-3.1-8b";
+  request.cluster = cluster;
+  request.framework = framework;
+  request.layout = parse_layout(layout, "layout");
+  request.recipe.sequence = 4096;
+  request.recipe.global_batch = 64;
+  request.recipe.fine_tune = costmodel::FineTune::Full;
+  return request;
+}
+
+/// FSDP as accelerate has it, both versions and hybrid; its own file alone says of the plan what the script
+/// does.
+TEST(launch_wrapper, accelerate_is_told_processes_precision_and_fsdp) {
+  const LaunchFormat& trl = find_launch_format("trl");
+  const auto script = [&](const ScenarioRequest& request) {
+    return wrapped(trl, resolve(request).scenario, Starter::Accelerate).text;
+  };
+  const std::string two = script(fine_tuning("hf-fsdp2", "fsdp"));
+  for (const char* line :
+       {"\ndistributed_type: FSDP\n", "\nmixed_precision: bf16\n", "\nnum_machines: 2\n",
+        "\nnum_processes: 16\n", "\n  fsdp_version: 2\n", "\n  fsdp_reshard_after_forward: true\n",
+        "\nexec accelerate launch --config_file accelerate.yaml ", "--machine_rank \"${NODE_RANK:?",
+        "  -m trl.scripts.sft --config trl.yaml "})
+    EXPECT_THAT(two, HasSubstr(line));
+  EXPECT_THAT(script(fine_tuning("hf-fsdp2", "zero2")), HasSubstr("\n  fsdp_reshard_after_forward: false\n"));
+  EXPECT_THAT(script(fine_tuning("fsdp1", "fsdp")), HasSubstr("\n  fsdp_sharding_strategy: FULL_SHARD\n"));
+  EXPECT_THAT(script(fine_tuning("fsdp1", "zero2")),
+              HasSubstr("\n  fsdp_sharding_strategy: SHARD_GRAD_OP\n"));
+  EXPECT_THAT(
+      script(fine_tuning("hf-fsdp2", "hsdp8")),
+      HasSubstr("\n  parallelism_config_dp_replicate_size: 2\n  parallelism_config_dp_shard_size: 8\n"));
+  EXPECT_THAT(script(fine_tuning("hf-eager", "")), HasSubstr("\ndistributed_type: MULTI_GPU\n"));
+  EXPECT_THAT(script(fine_tuning("hf-deepspeed", "zero3")), HasSubstr("\ndistributed_type: MULTI_GPU\n"));
+  const std::string alone = script(fine_tuning("hf-eager", "", "1xH100"));
+  EXPECT_THAT(alone, HasSubstr("\ndistributed_type: NO\n"));
+  EXPECT_THAT(alone, Not(HasSubstr("machine_rank")));
+}
+
+TEST(launch_wrapper, accelerate_starts_trainers_alone) {
+  for (const LaunchFormat& format : launch_formats())
+    EXPECT_EQ(can_start(Starter::Accelerate, format.launcher), is_trainer(format.launcher)) << format.name;
 }
 
 TEST(launch_wrapper, jax_finds_the_other_nodes_by_a_coordinator) {
