@@ -230,12 +230,25 @@ void compare(ImportedSnapshot& imported, const MeasureReport& report) {
   }
 }
 
+/// A driver counts all that a GPU holds: contexts and the allocator's reserve, too.
+void compare(ImportedGpuLog& imported, const MeasureReport& report) {
+  if (!report.priced()) return;
+  Bytes fullest;
+  for (const presets::LoggedGpu& gpu : imported.log.gpus)
+    fullest = std::max(fullest, gpu.memory.value_or(Bytes{}));
+  if (fullest > Bytes{})
+    imported.memory =
+        ImportedGpuLog::Memory{.predicted = report.estimate->peak().device, .measured = fullest};
+}
+
 void import_file(const std::string& file, MeasureReport& report) {
   if (presets::is_pickle(file)) {
     report.snapshots.push_back({presets::read_memory_snapshot(file), {}});
   } else if (presets::is_trace(file)) {
     for (presets::DeviceTrace& trace : presets::read_traces(file))
       report.traces.push_back(import_trace(std::move(trace)));
+  } else if (presets::is_gpu_log(file)) {
+    report.gpu_logs.push_back({presets::read_gpu_log(file), {}});
   } else {
     report.runs.emplace_back().log = presets::read_run_log(file);
   }
@@ -260,6 +273,7 @@ MeasureReport run_measure(const MeasureOptions& options) {
     if (report.question) compare(trace, report);
   }
   for (ImportedSnapshot& snapshot : report.snapshots) compare(snapshot, report);
+  for (ImportedGpuLog& log : report.gpu_logs) compare(log, report);
   return report;
 }
 

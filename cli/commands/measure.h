@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "costmodel/step/estimate.h"
 #include "presets/runs/device_trace.h"
+#include "presets/runs/gpu_log.h"
 #include "presets/runs/memory_snapshot.h"
 #include "presets/runs/run_log.h"
 #include "presets/runs/trace_profile.h"
@@ -58,20 +59,31 @@ struct ImportedSnapshot {
   std::vector<std::vector<ComparedPeak>> peaks;  // by device
 };
 
+/// What nvidia-smi logged beside a run, and the fullest GPU beside the fullest stage.
+struct ImportedGpuLog {
+  presets::GpuLog log;
+  struct Memory {
+    costmodel::Bytes predicted, measured;
+    [[nodiscard]] double error() const { return predicted / measured - 1; }
+  };
+  std::optional<Memory> memory;
+};
+
 struct MeasureReport {
   std::optional<Question> question;  // nothing: nobody said what ran
   std::optional<costmodel::Estimate> estimate;
   std::vector<ImportedRun> runs;
   std::vector<ImportedTrace> traces;
   std::vector<ImportedSnapshot> snapshots;
+  std::vector<ImportedGpuLog> gpu_logs;
 
   /// A question whose layout no rule rejected.
   [[nodiscard]] bool priced() const { return estimate && !estimate->stages.empty(); }
 };
 
-/// Reads logs, traces and memory snapshots and holds them against the prediction of the question, where one
-/// is asked: by flags, a scenario or launch files, or by the arguments that Megatron-LM lists in its log,
-/// with --cluster. InputError when a file cannot be used.
+/// Reads logs, traces, memory snapshots and what nvidia-smi logged, and holds them against the prediction of
+/// the question, where one is asked: by flags, a scenario or launch files, or by the arguments that
+/// Megatron-LM lists in its log, with --cluster. InputError when a file cannot be used.
 [[nodiscard]] MeasureReport run_measure(const MeasureOptions& options);
 
 }  // namespace hexaplan::cli

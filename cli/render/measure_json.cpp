@@ -100,11 +100,41 @@ JsonValue run_json(const ImportedRun& run, bool compared) {
                     {"notes", std::move(notes)}};
 }
 
+JsonValue gpu_log_json(const ImportedGpuLog& imported) {
+  const auto number = [](const std::optional<double>& value) {
+    return value ? JsonValue{*value} : JsonValue{};
+  };
+  const auto bytes = [](const std::optional<costmodel::Bytes>& value) {
+    return value ? JsonValue{costmodel::whole(*value)} : JsonValue{};
+  };
+  JsonArray gpus;
+  for (const presets::LoggedGpu& gpu : imported.log.gpus)
+    gpus.push_back(JsonObject{{"gpu", gpu.gpu},
+                              {"name", gpu.name},
+                              {"samples", static_cast<std::int64_t>(gpu.samples)},
+                              {"busy_samples", static_cast<std::int64_t>(gpu.busy)},
+                              {"memory_bytes", bytes(gpu.memory)},
+                              {"capacity_bytes", bytes(gpu.capacity)},
+                              {"utilisation_percent", number(gpu.utilisation)},
+                              {"watts", number(gpu.watts)},
+                              {"sm_mhz", number(gpu.sm_mhz)},
+                              {"most_sm_mhz", number(gpu.most_sm_mhz)},
+                              {"celsius", number(gpu.celsius)}});
+  JsonValue compared;
+  if (imported.memory)
+    compared = JsonObject{{"predicted", costmodel::whole(imported.memory->predicted)},
+                          {"measured", costmodel::whole(imported.memory->measured)},
+                          {"error", imported.memory->error()}};
+  return JsonObject{{"file", imported.log.file}, {"gpus", std::move(gpus)}, {"memory", std::move(compared)}};
+}
+
 }  // namespace
 
 JsonValue measure_json(const MeasureReport& report) {
   JsonArray runs;
   for (const ImportedRun& run : report.runs) runs.push_back(run_json(run, report.priced()));
+  JsonArray gpu_logs;
+  for (const ImportedGpuLog& log : report.gpu_logs) gpu_logs.push_back(gpu_log_json(log));
   JsonValue rejection;
   if (report.estimate && !report.priced()) {
     const auto& rejected = std::get<costmodel::Rejected>(report.estimate->verdict);
@@ -115,7 +145,8 @@ JsonValue measure_json(const MeasureReport& report) {
                     {"rejection", std::move(rejection)},
                     {"runs", std::move(runs)},
                     {"traces", traces_json(report.traces)},
-                    {"snapshots", snapshots_json(report.snapshots)}};
+                    {"snapshots", snapshots_json(report.snapshots)},
+                    {"gpu_logs", std::move(gpu_logs)}};
 }
 
 }  // namespace hexaplan::cli

@@ -159,6 +159,30 @@ std::string compared_lines(const ImportedRun& run, const TextStyle& style) {
   return format_table(rows);
 }
 
+std::string gpu_log_lines(const ImportedGpuLog& imported, const TextStyle& style) {
+  const auto cell = [](const std::optional<double>& value, const char* unit) {
+    return value ? fmt::format("{:.0f} {}", *value, unit) : std::string{"-"};
+  };
+  std::string text = fmt::format("{}: log of nvidia-smi\n", style.bold(imported.log.file));
+  Cells rows{
+      {"  GPU", "samples", "busy", "memory", "of", "utilisation", "power", "SM clock", "of", "hottest"}};
+  for (const presets::LoggedGpu& gpu : imported.log.gpus)
+    rows.push_back({fmt::format("  {} {}", gpu.gpu, gpu.name), fmt::format("{}", gpu.samples),
+                    fmt::format("{}", gpu.busy), gpu.memory ? format_binary(*gpu.memory) : "-",
+                    gpu.capacity ? format_binary(*gpu.capacity) : "-", cell(gpu.utilisation, "%"),
+                    cell(gpu.watts, "W"), cell(gpu.sm_mhz, "MHz"), cell(gpu.most_sm_mhz, "MHz"),
+                    cell(gpu.celsius, "C")});
+  text += format_table(rows);
+  if (imported.memory)
+    text += fmt::format("  fullest GPU: {} predicted, {} measured, {}\n",
+                        format_binary(imported.memory->predicted), format_binary(imported.memory->measured),
+                        format_signed_percent(imported.memory->error()));
+  return text +
+         fmt::format("  {}\n",
+                     style.dim("memory and temperature are the most of all samples; utilisation and power "
+                               "the mean, the clock the median of the busy ones"));
+}
+
 }  // namespace
 
 std::string measure_text(const MeasureReport& report, const TextStyle& style) {
@@ -179,7 +203,10 @@ std::string measure_text(const MeasureReport& report, const TextStyle& style) {
   if (!report.runs.empty() && !report.traces.empty()) text += "\n";
   text += traces_text(report.traces, style);
   if (!report.snapshots.empty() && report.runs.size() + report.traces.size() > 0) text += "\n";
-  return text + snapshots_text(report.snapshots, style);
+  text += snapshots_text(report.snapshots, style);
+  for (const ImportedGpuLog& log : report.gpu_logs)
+    text += (text.empty() ? "" : "\n") + gpu_log_lines(log, style);
+  return text;
 }
 
 }  // namespace hexaplan::cli

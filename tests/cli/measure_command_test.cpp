@@ -110,6 +110,23 @@ TEST(measure_command, says_what_a_memory_snapshot_holds) {
   EXPECT_EQ(at(answer, "snapshots").get_if<presets::JsonArray>()->size(), 1U);
 }
 
+TEST(measure_command, says_what_nvidia_smi_logged_beside_the_prediction) {
+  const TemporaryFile log{
+      "index, utilization.gpu [%], memory.used [MiB], power.draw [W], clocks.current.sm [MHz]\n"
+      "0, 0 %, 500 MiB, 70 W, 345 MHz\n0, 99 %, 20480 MiB, 650 W, 1740 MHz\n",
+      ".csv"};
+  const std::string question = " --model llama-3.2-1b --cluster 1xH100 --seq 512";
+  const Finished run = run_hexaplan("measure import " + log.path() + question);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("log of nvidia-smi"));
+  EXPECT_THAT(run.out, HasSubstr("1740 MHz"));
+  EXPECT_THAT(run.out, HasSubstr(" predicted, 20 GiB measured, "));
+  const presets::JsonValue answer = json_of("measure import --json " + log.path() + question);
+  const auto& logged = at(answer, "gpu_logs").get_if<presets::JsonArray>()->front();
+  EXPECT_EQ(number_at(logged, "memory.measured"), 20480.0 * 1024 * 1024);
+  EXPECT_EQ(number_at(at(logged, "gpus").get_if<presets::JsonArray>()->front(), "watts"), 650);
+}
+
 TEST(measure_command, a_run_of_ones_own_is_a_row_that_accuracy_scores) {
   const std::string run = "measure import --cluster V100 " + kLogs + "megatron_lm.log";
   const Finished table = run_hexaplan(run + " --as-row");
