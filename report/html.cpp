@@ -22,7 +22,7 @@ constexpr std::string_view kStyle = R"css(
           --measured: #56b4e9; --good: #4cc9a0; --risky: #f0b43c; --bad: #ff9c5b; } }
 * { box-sizing: border-box; }
 body { font: 15px/1.45 system-ui, Helvetica, Arial, sans-serif; color: var(--ink); background: var(--page);
-       max-width: 1180px; margin: 1.5em auto; padding: 0 1em; }
+       max-width: 1180px; margin: 1.5em auto; padding: 0 1em; overflow-wrap: break-word; }
 h1 { font-size: 1.5em; margin: .2em 0; overflow-wrap: anywhere; }
 h2 { font-size: 1.2em; margin: 2em 0 .5em; } h3 { font-size: 1em; margin: 1.4em 0 .4em; }
 a { color: var(--measured); } nav { margin-top: 1em; } nav a { margin-right: 1em; white-space: nowrap; }
@@ -56,8 +56,12 @@ Cell::Cell(std::string_view text) : html_{escaped_markup(text)} {}
 std::string to_html(const Table& table) {
   std::string html = "<div class=\"wide\" tabindex=\"0\"><table>\n<thead><tr>";
   const auto look = [&](std::size_t column) { return column < table.left ? " class=\"l\"" : ""; };
-  for (std::size_t i = 0; i < table.heads.size(); ++i)
-    html += fmt::format("<th scope=\"col\"{}>{}</th>", look(i), escaped_markup(table.heads[i]));
+  for (std::size_t i = 0; i < table.heads.size(); ++i) {
+    // A column without a name has no head: screen readers would announce an empty one.
+    html += table.heads[i].empty()
+                ? std::string{"<td></td>"}
+                : fmt::format("<th scope=\"col\"{}>{}</th>", look(i), escaped_markup(table.heads[i]));
+  }
   html += "</tr></thead>\n<tbody>\n";
   for (const std::vector<Cell>& row : table.rows) {
     html += "<tr>";
@@ -69,6 +73,10 @@ std::string to_html(const Table& table) {
 
 Markup marked(std::string_view text, std::string_view look) {
   return {fmt::format("<span class=\"{}\">{}</span>", look, escaped_markup(text))};
+}
+
+std::string picture(const std::string& svg, bool large) {
+  return fmt::format("<div class=\"picture{}\" tabindex=\"0\">{}</div>\n", large ? " large" : "", svg);
 }
 
 std::string unfolding(const Markup& summary, const std::string& content, bool open) {

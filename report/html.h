@@ -34,6 +34,9 @@ struct Table {
 
 /// <span class="…">text</span>, the text escaped. `look`: good, risky, bad, soft, or more of them.
 [[nodiscard]] Markup marked(std::string_view text, std::string_view look);
+/// A picture (SVG) in a box that scrolls, by keyboard too, where the screen is narrower. `large`: never
+/// shrunk below what its letters need.
+[[nodiscard]] std::string picture(const std::string& svg, bool large = false);
 /// <details> that unfold `content` under `summary`, which is markup.
 [[nodiscard]] std::string unfolding(const Markup& summary, const std::string& content, bool open = false);
 /// <section id="…"> with a heading.

@@ -139,9 +139,7 @@ std::string stage_ledger(const Answer& answer, std::size_t index) {
 
 std::string memory_part(const Answer& answer) {
   const Estimate& e = answer.estimate;
-  return fmt::format(
-             "<div class=\"picture\">{}</div>\n",
-             charts::stage_memory_svg(e, "Memory per GPU by stage, at its peak", charts::Ground::Page)) +
+  return picture(charts::stage_memory_svg(e, "Memory per GPU by stage, at its peak", charts::Ground::Page)) +
          "<p class=\"soft\">GiB (2<sup>30</sup> bytes) per GPU. On the device: what the driver's tools show, "
          "with what "
          "the allocator holds and could give back.</p>\n" +

@@ -47,7 +47,7 @@ std::string counts(const Found& found) {
       format_count(c.feasible));
 }
 
-std::string picture(const Found& found) {
+std::string plans_picture(const Found& found) {
   std::vector<charts::PlanPoint> points;
   for (const Plan& plan : found.ranking.pareto)
     points.push_back({.label = presets::to_layout_text(plan.layout),
@@ -63,14 +63,13 @@ std::string picture(const Found& found) {
                       .listed = true,
                       .number = ++number});
   if (points.empty()) return {};
-  return fmt::format(
-      "<div class=\"picture\" tabindex=\"0\">{}</div>\n<p class=\"soft\">Numbered: the plans listed below. "
-      "Small: plans "
-      "that no other beats in time, memory, GPUs and cost, in closed form.</p>\n",
-      charts::plans_svg(
-          points,
-          found.ranking.plans.empty() ? costmodel::Bytes{} : found.ranking.plans.front().plan.price.capacity,
-          "Step time and memory of the plans", charts::Ground::Page));
+  const costmodel::Bytes capacity =
+      found.ranking.plans.empty() ? costmodel::Bytes{} : found.ranking.plans.front().plan.price.capacity;
+  return picture(
+             charts::plans_svg(points, capacity, "Step time and memory of the plans", charts::Ground::Page)) +
+         "<p class=\"soft\">Numbered: the plans listed below. Small: plans that no other beats in time, "
+         "memory, "
+         "GPUs and cost, in closed form.</p>\n";
 }
 
 std::string plans_table(const Found& found) {
@@ -136,7 +135,8 @@ std::string found_part(const Found& found) {
   if (found.ranking.plans.empty())
     return counts(found) + "<p class=\"bad\">No candidate keeps every rule and limit.</p>\n" +
            rejections(found);
-  return counts(found) + picture(found) + plans_table(found) + on_other_machines(found) + rejections(found);
+  return counts(found) + plans_picture(found) + plans_table(found) + on_other_machines(found) +
+         rejections(found);
 }
 
 }  // namespace hexaplan::report

@@ -84,8 +84,7 @@ std::string map_of(const SweepReport& report, const SweptFigure& figure) {
     }
     map.cells.push_back(std::move(cell));
   }
-  return fmt::format("<div class=\"picture\" tabindex=\"0\">{}</div>\n",
-                     charts::heat_map_svg(map, charts::Ground::Page));
+  return picture(charts::heat_map_svg(map, charts::Ground::Page));
 }
 
 bool found_any(const SweepReport& report) {

@@ -111,7 +111,8 @@ function makeForm() {
   }
   offerNames("o--model", fields.presets.models);
   offerNames("o--framework", fields.presets.frameworks);
-  offerNames("o--cluster", fields.presets.gpus.flatMap((gpu) => [`8x${gpu}`, `64x${gpu}`, `512x${gpu}`]));
+  offerNames("o--cluster", [...fields.presets.gpus.flatMap((gpu) => [`8x${gpu}`, `64x${gpu}`, `512x${gpu}`]),
+                            ...fields.presets.clusters]);
   const known = new Set(rows.map((row) => row.flag));
   const grid = element("div", {});
   $("limits").append(grid);

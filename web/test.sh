@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # web/test.sh BUILD HEXAPLAN: the page in BUILD (build/web) answers as the command HEXAPLAN does, and works in a browser. Needs node;
-# the part in the browser is left out, and says so, without Chromium.
+# the part in the browser is left out, and says so, without Chromium; so are axe-core's rules where AXE names no axe.min.js.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 page=$(realpath "$1/hexaplan.html")
