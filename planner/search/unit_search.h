@@ -68,7 +68,7 @@ class UnitSearch {
   void set_visitor(Visitor visitor) { visitor_ = std::move(visitor); }
 
  private:
-  static constexpr std::size_t kOperationKinds = 3;  // values of operations_of_sharding
+  static constexpr std::size_t kOperationKinds = 4;  // values of operations_of_sharding
 
   /// By n: the first n layers of each chunk of a stage. Only where some choice recomputes a number of layers.
   using LayersByCount = std::vector<costmodel::LayersByClass>;

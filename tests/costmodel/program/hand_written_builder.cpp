@@ -18,9 +18,11 @@ bool gathers_weights_by_layer(const Scenario& sc) {
   return sc.layout.sharding.stage >= 3;
 }
 
-/// False for sharded parameters: the gradient goes into the reduce buffer and is added to a shard only.
+/// False for sharded parameters: the gradient goes into the reduce buffer and is added to a shard only. One
+/// rank's shard is all of it, which products add to where they do so at all.
 bool adds_to_main_gradient(const Scenario& sc) {
-  return sc.layout.sharding.stage < (sc.framework.zero2_gathers_layers ? 2 : 3);
+  const bool whole_shard = sc.layout.shard_ranks() == 1 && sc.framework.weight_gradient_temporary_bytes == 0;
+  return whole_shard || sc.layout.sharding.stage < (sc.framework.zero2_gathers_layers ? 2 : 3);
 }
 
 }  // namespace

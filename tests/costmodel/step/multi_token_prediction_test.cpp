@@ -48,6 +48,21 @@ TEST(multi_token_prediction, a_module_has_a_projection_three_norms_and_a_layer) 
   EXPECT_EQ(elements(with_modules(2, 1), 0) - elements(with_modules(0, 1), 0), 2 * one);
 }
 
+/// Nemotron-H's modules: attention and an MLP, each behind a norm, whatever the model's last layer is.
+TEST(multi_token_prediction, a_module_among_single_branches_has_attention_and_an_mlp) {
+  const auto model = [](int modules) {
+    Scenario sc = with_modules(modules, 1);
+    sc.model.single_branches = true;
+    sc.model.mlp_layers = {static_cast<int>(sc.model.layers) - 1};
+    return sc;
+  };
+  const double one = elements(model(1), 0) - elements(model(0), 0);
+  EXPECT_EQ(one, 2 * kHidden * kHidden + 3 * kHidden + kLayer + 2 * kHidden);
+  EXPECT_EQ(flops_of(model(1), 0) - flops_of(model(0), 0),
+            flops_of(with_modules(1, 1), 0) - flops_of(with_modules(0, 1), 0));
+  EXPECT_GT(estimate_step(model(1), {}).peak().device, estimate_step(model(0), {}).peak().device);
+}
+
 TEST(multi_token_prediction, the_last_stage_has_a_table_of_its_own_for_the_look_ups) {
   const double one_stage = elements(with_modules(1, 1), 0) - elements(with_modules(0, 1), 0);
   EXPECT_EQ(elements(with_modules(1), 0), elements(with_modules(0), 0));

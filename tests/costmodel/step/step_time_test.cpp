@@ -209,6 +209,19 @@ TEST(step_time, gradients_are_reduced_once_per_step_and_from_zero2_on_in_every_m
   EXPECT_NEAR(reduction(2, 9) - reduction(2, 1), 8 * one, 1e-9);
 }
 
+/// Its shard is the whole gradient, which the products of every micro-batch add to.
+TEST(step_time, one_rank_computes_as_long_however_it_shards) {
+  const auto compute = [](int stage) {
+    Scenario sc = example_scenario();
+    sc.layout = {.dp = 1, .tp = 8, .pp = 2};
+    sc.layout.sharding.stage = stage;
+    sc.framework.weight_gradient_temporary_bytes = 0;
+    const StepTime time = time_of(sc);
+    return (time.gemm + time.memory_bound).value();
+  };
+  for (const int stage : {1, 2, 3}) EXPECT_EQ(compute(stage), compute(0)) << stage;
+}
+
 TEST(step_time, every_gradient_bucket_pays_a_latency) {
   Scenario large = example_scenario();
   large.framework.gradient_overlap = GradientOverlap::Backward;
