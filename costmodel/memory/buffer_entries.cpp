@@ -80,27 +80,61 @@ class BufferAppender {
     const bool root = f_.gather_ends_for_whole_step;
     const double ends = root ? elements.head + elements.embedding : 0;
     add("parameter.gathered", TensorKind::Transient, gathered_, layers + ends, kForward | kBackward);
-    // The root unit's backward, which prefetches the last layer, begins behind the loss.
+    // The backward of the head's unit, which prefetches the last layer, begins behind the loss.
     const double beside = stays ? inner : elements.largest_gathered;
+    const bool later = (root || f_.head_unit_stays_gathered) && !stays;
     add("parameter.gathered", TensorKind::Transient, gathered_,
-        std::max(ends, elements.head) + (root && !stays ? 0 : beside), kLoss);
+        std::max(ends, elements.head) + (later ? 0 : beside), kLoss);
     add("parameter.gathered", TensorKind::Transient, gathered_, std::max(ends, elements.head) + beside,
         kHeadBackward);
     add("gradient.unsharded", TensorKind::Transient, gathered_, elements.largest_reduced, kBackward);
     add("gradient.unsharded", TensorKind::Transient, reduced_, elements.largest_reduced, kBackward);
     if (trains_adapters(sc_.recipe)) return;
-    if (root) return root_gradients(elements);
-    add("gradient.unsharded", TensorKind::Transient, reduced_, elements.head, kHeadBackward);
+    if (root) {
+      // The head's gradient waits for the embedding's.
+      add("gradient.unsharded", TensorKind::Transient, gathered_, elements.head_matrix, kBackward);
+      return last_gradients(elements, ends, elements.head_matrix);
+    }
+    if (!f_.head_unit_stays_gathered)
+      return add("gradient.unsharded", TensorKind::Transient, reduced_, elements.head, kHeadBackward);
+    head_unit_gradients(elements);
+    last_gradients(elements, elements.embedding, 0);
   }
 
-  /// Embedding and head are one unit, which is reduced when the backward pass has ended: the head's gradient
-  /// waits for the embedding's; then they are cast and cut, while the layers' lie there cut.
-  void root_gradients(const StageElements& elements) {
-    const double ends = elements.head + elements.embedding, ranks = sc_.layout.shard_ranks();
-    add("gradient.unsharded", TensorKind::Transient, gathered_, elements.head_matrix, kBackward);
+  /// Of a head that is a unit of its own, per element of its matrix: what its gradient takes beyond what is
+  /// counted beside the logits, which have gone when it is cast and reduced. A loss made of chunks adds up
+  /// gradients in the type of the reduction, and gathers the head again for the norm that shares its unit.
+  void head_unit_gradients(const StageElements& elements) {
+    if (elements.head <= 0) return;
+    const double reduced = bytes_per_element(reduced_), gathered = bytes_per_element(gathered_);
+    const double tokens = static_cast<double>(sc_.recipe.micro_batch * sc_.recipe.sequence) / sc_.layout.cp;
+    const double chunks = made_of_chunks(sc_);
+    const double share = tokens / static_cast<double>(sc_.model.hidden) / chunks;  // logits per element
+    const double logits = share * bytes_per_element(activation_dtype(sc_.recipe.precision));
+    const auto add_bytes = [&](double per_element, Instant instant) {
+      add("gradient.unsharded", TensorKind::Transient, DType::Int8,
+          elements.head * std::max(0.0, per_element), instant);
+    };
+    if (chunks == 1) return add_bytes(reduced - gathered - logits, kHeadBackward);
+    const double in_fp32 = share * 4 * (f_.logit_copies_fp32 + f_.logit_transient_fp32);
+    add_bytes(std::max(reduced, 2 * reduced + gathered - in_fp32), kLoss);
+    const double shard = reduced / sc_.layout.shard_ranks();
+    const double beside = elements.largest_gathered * gathered / elements.head;
+    add_bytes(reduced + shard - logits - beside, kHeadBackward);
+  }
+
+  /// Of the unit that is reduced when the backward pass has ended, embedding and head or the embedding alone:
+  /// its gradient is cast and cut, while the layers' lie there cut. Before, the first layer's was, beside the
+  /// unit's gathered parameters and the gradient of `waiting` of them.
+  void last_gradients(const StageElements& elements, double ends, double waiting) {
+    const double ranks = sc_.layout.shard_ranks();
+    const double gathered = bytes_per_element(gathered_), reduced = bytes_per_element(reduced_);
     add("gradient.unsharded", TensorKind::Transient, gathered_, ends, kOptimizer);
-    const double cast = ends * (1 - 1 / ranks) * bytes_per_element(reduced_);
-    // Before, while the root's parameters are still gathered, DTensor makes the embedding's gradient.
+    const double own = ends * (1 - 1 / ranks) * reduced;
+    const double layer = (elements.largest_gathered + elements.largest_reduced + waiting) * gathered +
+                         elements.largest_reduced * (1 - 1 / ranks) * reduced - ends / ranks * reduced;
+    const double cast = std::max(own, layer);
+    // Before, while the unit's parameters are still gathered, DTensor makes the embedding's gradient.
     const bool whole = f_.whole_embedding_gradient && sc_.layout.tp > 1;
     const double made = (elements.embedding * sc_.layout.tp + ends) * bytes_per_element(gathered_) -
                         ends / ranks * bytes_per_element(reduced_);

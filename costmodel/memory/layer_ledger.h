@@ -117,6 +117,9 @@ struct LossChunks {
 /// The framework's number of chunks, or Liger's rule, as far as there are tokens for them.
 [[nodiscard]] LossChunks loss_chunks(const Scenario& scenario, const LocalDims& dims);
 
+/// All logits over those that are there at once: 1 where the loss is not made of chunks.
+[[nodiscard]] double made_of_chunks(const Scenario& scenario);
+
 /// Logits, loss and the output layer's backward on the last stage.  [docs/formulas.md#M5]
 void append_loss_entries(const Scenario& scenario, const LocalDims& dims, TensorLedger& out);
 /// What the loss of one micro-batch keeps until its backward, where the forward passes of all come first

@@ -25,6 +25,10 @@ double alive_share(const Scenario& sc, const LocalDims& d) {
 
 }  // namespace
 
+double made_of_chunks(const Scenario& sc) {
+  return 1 / alive_share(sc, local_dims(sc));
+}
+
 LossChunks loss_chunks(const Scenario& sc, const LocalDims& d) {
   const auto asked = static_cast<std::int64_t>(std::ceil(1 / alive_share(sc, d)));
   const std::int64_t rows = ceil_div(d.tokens, asked);

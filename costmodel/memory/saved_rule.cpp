@@ -33,22 +33,42 @@ constexpr std::array<bool (*)(const Scenario&), kSavedCases> kCases{
     [](const Scenario& s) { return s.recipe.execution.compiled == true && !s.recipe.recompute.of_layers(); },
     [](const Scenario& s) { return learns_magnitudes(s.recipe); },
     [](const Scenario& s) { return s.recipe.fine_tune == FineTune::Lora8bit; },
+    [](const Scenario& s) { return s.model.attention.packed; },
+    [](const Scenario& s) { return s.model.mlp.packed; },
+    [](const Scenario& s) { return s.model.positions == PositionKind::Rotary; },
+    [](const Scenario& s) { return s.model.positions == PositionKind::Rotary && s.model.rotary.share < 1; },
+    [](const Scenario& s) { return s.model.attention.kv_heads < s.model.attention.heads; },
+    [](const Scenario& s) { return s.model.attention.kv_heads == 1; },
+    [](const Scenario& s) {
+      const ModelSpec& m = s.model;
+      return m.norm == NormKind::Rms && m.norms_per_layer == 4 && !m.zero_centered_norm;
+    },
+    [](const Scenario& s) { return s.model.norms_per_layer == 1; },
+    [](const Scenario& s) { return s.model.norm == NormKind::Layer && s.model.composed_norm; },
+    [](const Scenario& s) { return s.model.is_moe(); },
+    [](const Scenario& s) { return s.model.is_moe() && s.model.moe.shared_ffn > 0; },
 };
 
-bool is_all_of(const Scenario& sc, std::uint16_t cases) {
-  for (unsigned left = cases; left != 0; left &= left - 1) {
+bool is_all_of(const Scenario& sc, SavedCases cases) {
+  for (SavedCases left = cases; left != 0; left &= left - 1) {
     if (!kCases[static_cast<std::size_t>(std::countr_zero(left))](sc)) return false;
   }
   return true;
 }
 
-/// Norms that are several operations are an affair of RMSNorm: PyTorch's own layer_norm is one kernel, which
-/// keeps its input once.
+/// PyTorch's own layer_norm is one kernel, which keeps its input once; RMSNorms and Cohere's are several
+/// operations.
 SavedRule of_norm(const Scenario& sc, Saved tensor, const SavedRule& rule) {
-  if (sc.model.norm != NormKind::Layer) return rule;
+  if (sc.model.norm != NormKind::Layer || sc.model.composed_norm) return rule;
   if (casts_automatically(sc) && tensor == Saved::NormInput) return {.fp32 = 1};
-  if (casts_automatically(sc)) return {.compute = 1};  // cast for the matrix that reads it
+  if (casts_automatically(sc)) return {.compute = rule.compute};  // cast for every matrix that reads it
   return {.compute = std::min(1.0, rule.compute + rule.fp32)};
+}
+
+/// Windows are shorter than the sequence, and no kernel is asked for that knows them.
+bool masks_windows(const Scenario& sc) {
+  const std::int64_t window = sc.model.attention.window;
+  return sc.recipe.attention == AttentionKernel::Flash && window > 0 && window < sc.recipe.sequence;
 }
 
 }  // namespace
@@ -62,6 +82,7 @@ std::array<SavedRule, kSavedCount> saved_rules(const Scenario& sc) {
     SavedRule& rule = rules[static_cast<std::size_t>(norm)];
     rule = of_norm(sc, norm, rule);
   }
+  if (!masks_windows(sc)) rules[static_cast<std::size_t>(Saved::AttentionMask)] = {};
   return rules;
 }
 

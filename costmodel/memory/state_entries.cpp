@@ -106,8 +106,9 @@ class StateAppender {
     } else {
       append_parameters(tensor, frozen ? frozen_dtype(sc_) : parameter_, elements / parameter_shards);
     }
-    append_cast(tensor, elements);
     const double trained = trained_.of(tensor, elements);
+    const bool adapters = frozen && sc_.recipe.fine_tune != FineTune::Ia3;  // which has no matrices
+    append_cast(tensor, elements + (adapters ? trained : 0));
     if (frozen) append_parameters(tensor, parameter_, trained / parameter_shards);
     append_gradients(tensor, trained + (mixes_frozen_ ? elements : 0), expert);
     append_optimizer(tensor, trained, expert);

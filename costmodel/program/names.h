@@ -254,6 +254,7 @@ enum class Tensor : std::uint8_t {
   KeyValueUp,
   AttentionOutput,
   LogSumExp,
+  AttentionMask,   // of a window
   Scores,          // after the softmax, of attention that stores them
   CappedScores,    // … before it, behind a soft cap
   ScoresDropout,   // … after dropout, and its mask
@@ -336,6 +337,7 @@ inline constexpr std::array<TensorRow, position(Tensor::Count)> kTensors{{
     {Tensor::KeyValueUp, "attention.key_value_up"},
     {Tensor::AttentionOutput, "attention.output"},
     {Tensor::LogSumExp, "attention.log_sum_exp"},
+    {Tensor::AttentionMask, "attention.mask"},
     {Tensor::Scores, "attention.scores"},
     {Tensor::CappedScores, "attention.capped_scores"},
     {Tensor::ScoresDropout, "attention.scores_dropout"},

@@ -54,6 +54,7 @@ enum class Width : std::uint8_t {
   Value,
   RepeatedKeyValue,  // keys and values once per query head
   Attended,
+  Sequence,
   Scores,  // of every head with every token of the sequence
   Heads,
   NormedHeads,  // of queries and keys

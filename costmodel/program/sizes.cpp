@@ -33,6 +33,7 @@ void fill_attention(const Filler& set, const Scenario& sc, const LocalDims& d) {
   set(Width::Key, d.k);
   set(Width::Value, d.v);
   set(Width::RepeatedKeyValue, d.q + d.o);
+  set(Width::Sequence, d.sequence);
   set(Width::Scores, d.heads * d.sequence);
   set(Width::Attended, d.o);
   set(Width::Heads, d.heads);

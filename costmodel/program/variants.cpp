@@ -29,6 +29,12 @@ Program forward_of(const Scenario& sc, Part part, LayerClass kind) {
 
 namespace {
 
+constexpr auto kMask = static_cast<std::size_t>(Saved::AttentionMask);
+/// True where layers with a window keep something that others do not.
+bool keeps_masks(const Techniques& t) {
+  return t.keeps.by_rules && t.keeps.of[kMask] != SavedRule{};
+}
+
 /// Equal for equal variants, and mostly different for others: comparing all techniques takes longer than the
 /// rest of the question.
 std::uint64_t tag_of(Part part, LayerClass kind, bool fused_loss, bool norm_apart, const Techniques& t) {
@@ -62,7 +68,8 @@ const Variant& variant_of(const Scenario& sc, Part part, LayerClass kind, const 
   LayerClass told;
   if (part == Part::Layer) {
     told = kind;
-    told.windowed = told.mtp = false;
+    told.windowed &= keeps_masks(t);
+    told.mtp = false;
   }
   const bool fused_loss = part == Part::Head && fuses_cross_entropy(sc);
   const bool norm_apart = part == Part::Head && runs_final_norm_apart(sc);
@@ -74,7 +81,9 @@ const Variant& variant_of(const Scenario& sc, Part part, LayerClass kind, const 
         v.techniques == t)
       return v;
   }
-  Program program = compile(forward_of(sc, part, kind), t);
+  Techniques own = t;
+  if (!told.windowed) own.keeps.of[kMask] = {};
+  Program program = compile(forward_of(sc, part, kind), own);
   Footprint footprint{program};
   std::vector<Step> steps = steps_of(program);
   memo.tags.push_back(tag);

@@ -87,7 +87,7 @@ class UnitPlanner {
   const UnitSequences& head(double share) {
     if (!head_) {
       head_ = sequences_of(head_operations(sc_), share);
-      add_sharding(ShardedUnit::End, parameters_.head_unit(), share, *head_);
+      add_sharding(ShardedUnit::Head, parameters_.head_unit(), share, *head_);
     }
     return *head_;
   }

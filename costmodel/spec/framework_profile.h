@@ -56,8 +56,9 @@ enum class Saved : std::uint8_t {
   ScaledOutput,   // what IA³ scales: keys, values              tokens·(g·d + g·d_v)
                   // what DoRA scales                           tokens·outputs of the adapted layers
   RowNorms,       // DoRA's lengths and magnitudes over them    outputs of the adapted layers
+  AttentionMask,  // of a sliding window, where fused attention takes masks   tokens·s, windowed layers only
 };
-inline constexpr int kSavedCount = 36;
+inline constexpr int kSavedCount = 37;
 
 /// How often one saved tensor is kept, by dtype. All zero: not kept.
 struct SavedRule {
@@ -85,12 +86,25 @@ enum class SavedCase : std::uint8_t {
   Compiled,     // the recipe says that layers are compiled, and no checkpoint runs them again
   Dora,         // adapters that learn magnitudes
   IntegerBase,  // … beside matrices in 8 bits
+  PackedQkv,    // one linear layer for queries, keys and values
+  PackedGateUp,
+  Rotary,              // queries and keys are rotated, each into a tensor of its own
+  PartialRotary,       // … from columns that are rotated and others
+  GroupedHeads,        // fewer heads of keys and values than of queries
+  MultiQuery,          // one of keys and values, which needs no copies to be read by every query's
+  FourNorms,           // RMSNorms before and behind both branches, multiplied in 16 bits (GLM-4)
+  SharedNorm,          // one norm, which attention and MLP read
+  ComposedLayerNorms,  // LayerNorms written out in fp32 operations (Cohere)
+  Experts,
+  SharedExperts,
 };
-inline constexpr int kSavedCases = 16;
+inline constexpr int kSavedCases = 27;
+/// Bits by SavedCase.
+using SavedCases = std::uint32_t;
 
 /// A rule that replaces the profile's own where the scenario is all of `cases` (bits by SavedCase).
 struct SavedOverride {
-  std::uint16_t cases = 0;
+  SavedCases cases = 0;
   Saved tensor = Saved::NormInput;
   SavedRule rule;
   friend bool operator==(const SavedOverride&, const SavedOverride&) = default;
@@ -137,7 +151,7 @@ struct ElementwiseRule {
 
 /// The same for traffic: a rule that replaces the profile's own where the scenario is all of `cases`.
 struct ElementwiseOverride {
-  std::uint16_t cases = 0;
+  SavedCases cases = 0;
   Elementwise step = Elementwise::Norm;
   ElementwiseRule rule;
   friend bool operator==(const ElementwiseOverride&, const ElementwiseOverride&) = default;
@@ -323,6 +337,8 @@ struct FrameworkProfile {
   /// False: ZeRO-3 keeps gathered parameters until backward (ZeRO-2 traffic).
   bool reshard_after_forward = true;
   bool gather_ends_for_whole_step = false;  // embedding and head form the root group and stay gathered
+  /// Embedding and head are units of their own, of which the head stays gathered until its backward.
+  bool head_unit_stays_gathered = false;
   /// Tensor parallelism: the gradient of the embedding's rows is made over the whole vocabulary before it is
   /// cut (DTensor).
   bool whole_embedding_gradient = false;

@@ -175,6 +175,7 @@ struct ModelSpec {
   bool norm_weight = true;          // OLMo's LayerNorms have neither weight nor bias
   double norm_epsilon = 1e-5;       // added to the mean square or variance (identity)
   bool zero_centered_norm = false;  // norms multiply by 1 + weight (Gemma)
+  bool composed_norm = false;       // the family's code writes LayerNorms out in fp32 operations (Cohere)
   int norms_per_layer =
       2;  // 4: additional norms after attention and MLP (Gemma-2/3); 1: one shared (parallel)
   bool final_norm = true;

@@ -14,7 +14,8 @@ enum class RopeScaling : std::uint8_t {
   Llama3,    // low frequencies divided by the factor (meta-llama/llama-models models/llama3/model.py)
 };
 
-/// Rotary positions (arXiv:2104.09864). Of a model's identity: no byte and no second depends on it.
+/// Rotary positions (arXiv:2104.09864). Of a model's identity: no second depends on it, and no byte but where
+/// a profile's rules tell apart whether all of a head turns (SavedCase::PartialRotary).
 struct RotarySpec {
   double base = 10000;       // rope_theta
   double local_base = 0;     // of layers with a window, whose angles are not scaled; 0: as all others

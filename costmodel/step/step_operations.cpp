@@ -202,7 +202,7 @@ void append_unit_reduction(const Scenario& sc, MicrobatchOf which, const StagePa
 /// How often a backward gathers what its forward had: less than once where the last layers stay gathered,
 /// more where a recomputed layer is freed between its second forward and its backward.
 double gathered_again(const Scenario& sc, ShardedUnit unit, const StageParameters& p) {
-  if (!sc.framework.gathers_by_module || unit == ShardedUnit::End) return 1;
+  if (!sc.framework.gathers_by_module || unit != ShardedUnit::Layer) return 1;
   const double layer = p.gathered.all() / bytes_per_element(gathered_dtype(sc));
   if (layer <= 0) return 1;
   const double layers = layer * static_cast<double>(sc.model.layers) / sc.layout.pp;
@@ -225,7 +225,8 @@ void append_layer_sharding(const Scenario& sc, ShardedUnit unit, MicrobatchOf wh
                            std::vector<Operation>& out) {
   const FrameworkProfile& f = sc.framework;
   const Sharding& z = sc.layout.sharding;
-  const bool stays = unit == ShardedUnit::End && f.gather_ends_for_whole_step;
+  const bool stays = (unit != ShardedUnit::Layer && f.gather_ends_for_whole_step) ||
+                     (unit == ShardedUnit::Head && f.head_unit_stays_gathered);
   const bool reshards = f.reshard_after_forward && z.stage >= 3 && !stays;
   const bool secondary = z.stage >= 3 && z.hpz > 1;
   Transfer gather{.name = "parameter.gather",
@@ -297,7 +298,7 @@ std::vector<Operation> step_operations(const Scenario& sc, int stage) {
       append_times(ShardedUnit::End, root += head, 1);
     } else {
       append_times(ShardedUnit::End, embedding, 1);
-      append_times(ShardedUnit::End, head, 1);
+      append_times(ShardedUnit::Head, head, 1);
     }
   }
   append_gradient_reduction(sc, parameters, out);

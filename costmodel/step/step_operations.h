@@ -32,7 +32,7 @@ void append_parameter_gather(const Scenario& scenario, const StageParameters& pa
 void append_persistent_gather(const Scenario& scenario, const StageParameters& parameters,
                               std::vector<Operation>& out);
 /// What is gathered and reduced together.
-enum class ShardedUnit : std::uint8_t { Layer, End };
+enum class ShardedUnit : std::uint8_t { Layer, End, Head };
 /// Micro-batches differ where gradients wait for the last one.
 enum class MicrobatchOf : std::uint8_t { BeforeLast, Last };
 /// ZeRO-3 / FSDP, one unit and one micro-batch: gather before forward (Pass::Forward), again before backward

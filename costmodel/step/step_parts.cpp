@@ -238,7 +238,7 @@ StageTransfers price_transfers(const Scenario& sc, const Calibration& calibratio
     }
     transfers.embedding =
         layer_transfers(sc, ShardedUnit::End, parameters.embedding() * stage.embedding, pricer);
-    transfers.head = layer_transfers(sc, ShardedUnit::End, parameters.head_unit() * stage.head, pricer);
+    transfers.head = layer_transfers(sc, ShardedUnit::Head, parameters.head_unit() * stage.head, pricer);
     operations.clear();
     append_persistent_gather(sc, p, operations);
     transfers.slices = total(operations, Pass::Step, pricer);

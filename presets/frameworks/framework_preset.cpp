@@ -103,10 +103,10 @@ void read_rules(std::optional<ValueReader> value, std::span<const Named<E>> name
   map.finish();
 }
 
-std::uint16_t read_cases(ObjectReader& reader) {
-  std::uint16_t cases = 0;
+costmodel::SavedCases read_cases(ObjectReader& reader) {
+  costmodel::SavedCases cases = 0;
   for (const ValueReader& word : reader.required("when").elements())
-    cases |= static_cast<std::uint16_t>(1U << static_cast<unsigned>(word.choice(saved_case_names())));
+    cases |= costmodel::bit_of(word.choice(saved_case_names()));
   return cases;
 }
 
@@ -119,7 +119,7 @@ void read_rules_by_case(std::optional<ValueReader> value, std::string_view key,
   if (!value) return;
   for (const ValueReader& entry : value->elements()) {
     ObjectReader reader = entry.object();
-    const std::uint16_t cases = read_cases(reader);
+    const costmodel::SavedCases cases = read_cases(reader);
     ObjectReader rules = reader.required(key).object();
     for (const Named<E>& row : names) {
       if (const auto rule = rules.optional(row.name))
@@ -234,16 +234,17 @@ FrameworkPreset read_chain(const std::filesystem::path& path, std::vector<std::s
     read_abilities(*abilities, preset.profile.abilities);
   }
   read_rules(reader.optional("saved"), saved_names(), saved_parts(), preset.profile.saved);
-  read_rules_by_case(reader.optional("saved_when"), "saved", saved_names(), saved_parts(),
-                     [&](std::uint16_t cases, costmodel::Saved tensor, const costmodel::SavedRule& rule) {
-                       preset.profile.saved_when.push_back({cases, tensor, rule});
-                     });
+  read_rules_by_case(
+      reader.optional("saved_when"), "saved", saved_names(), saved_parts(),
+      [&](costmodel::SavedCases cases, costmodel::Saved tensor, const costmodel::SavedRule& rule) {
+        preset.profile.saved_when.push_back({cases, tensor, rule});
+      });
   const auto elementwise = reader.optional("elementwise");
   read_rules(elementwise, elementwise_names(), elementwise_parts(), preset.profile.elementwise);
   end_inherited_cases(elementwise, preset.profile);
   read_rules_by_case(
       reader.optional("elementwise_when"), "elementwise", elementwise_names(), elementwise_parts(),
-      [&](std::uint16_t cases, costmodel::Elementwise step, const costmodel::ElementwiseRule& rule) {
+      [&](costmodel::SavedCases cases, costmodel::Elementwise step, const costmodel::ElementwiseRule& rule) {
         preset.profile.elementwise_when.push_back({cases, step, rule});
       });
   read_sources(reader, overridden, preset);
@@ -305,7 +306,7 @@ JsonValue json_of_rules(std::span<const Named<E>> names, std::span<const RulePar
   return map;
 }
 
-JsonArray words_of_cases(std::uint16_t cases) {
+JsonArray words_of_cases(costmodel::SavedCases cases) {
   JsonArray words;
   for (const Named<costmodel::SavedCase>& word : saved_case_names()) {
     if (costmodel::has_bit(cases, word.value)) words.emplace_back(word.name);
@@ -314,7 +315,7 @@ JsonArray words_of_cases(std::uint16_t cases) {
 }
 
 template <class Rule>
-JsonValue json_of_case(std::uint16_t cases, std::string_view key, std::string_view name,
+JsonValue json_of_case(costmodel::SavedCases cases, std::string_view key, std::string_view name,
                        std::span<const RulePart<Rule>> parts, const Rule& rule) {
   return JsonObject{{"when", words_of_cases(cases)},
                     {std::string{key}, JsonObject{{std::string{name}, json_of_rule(parts, rule)}}}};

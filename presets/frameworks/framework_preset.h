@@ -38,6 +38,15 @@ struct FrameworkPreset {
 [[nodiscard]] FrameworkPreset find_framework_preset(std::string_view name);
 [[nodiscard]] costmodel::FrameworkProfile find_framework(std::string_view name);
 
+/// "hf-eager" of "hf-eager@transformers-4.44": versions of a framework are profiles that inherit its own.
+[[nodiscard]] constexpr std::string_view without_version(std::string_view profile) {
+  return profile.substr(0, profile.find('@'));
+}
+/// The scenario's profile is `name` or a version of it.
+[[nodiscard]] inline bool is_version_of(const costmodel::FrameworkProfile& profile, std::string_view name) {
+  return without_version(profile.name) == name;
+}
+
 /// Every field, such that reading it gives the same profile.
 [[nodiscard]] JsonValue to_json(const costmodel::FrameworkProfile& profile);
 /// Keys of the single-valued fields, in the order of FrameworkProfile.

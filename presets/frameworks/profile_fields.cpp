@@ -74,6 +74,7 @@ constexpr ProfileField kProfileFields[] = {
     {"reduces_in_fp32", &P::reduces_in_fp32},
     {"reshard_after_forward", &P::reshard_after_forward},
     {"gather_ends_for_whole_step", &P::gather_ends_for_whole_step},
+    {"head_unit_stays_gathered", &P::head_unit_stays_gathered},
     {"whole_embedding_gradient", &P::whole_embedding_gradient},
     {"optimizer_transient_bytes", &P::optimizer_transient_bytes},
     {"flat_optimizer_buffers", &P::flat_optimizer_buffers},
@@ -184,6 +185,7 @@ constexpr Named<Saved> kSavedNames[] = {
     {"adapter_hidden", Saved::AdapterHidden},
     {"scaled_output", Saved::ScaledOutput},
     {"row_norms", Saved::RowNorms},
+    {"attention_mask", Saved::AttentionMask},
 };
 static_assert(std::size(kSavedNames) == costmodel::kSavedCount);
 
@@ -204,6 +206,17 @@ constexpr Named<SavedCase> kSavedCaseNames[] = {
     {"compiled", SavedCase::Compiled},
     {"dora", SavedCase::Dora},
     {"integer_base", SavedCase::IntegerBase},
+    {"packed_qkv", SavedCase::PackedQkv},
+    {"packed_gate_up", SavedCase::PackedGateUp},
+    {"rotary", SavedCase::Rotary},
+    {"partial_rotary", SavedCase::PartialRotary},
+    {"grouped_heads", SavedCase::GroupedHeads},
+    {"multi_query", SavedCase::MultiQuery},
+    {"four_norms", SavedCase::FourNorms},
+    {"shared_norm", SavedCase::SharedNorm},
+    {"composed_layer_norms", SavedCase::ComposedLayerNorms},
+    {"experts", SavedCase::Experts},
+    {"shared_experts", SavedCase::SharedExperts},
 };
 static_assert(std::size(kSavedCaseNames) == costmodel::kSavedCases);
 

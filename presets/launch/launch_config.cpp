@@ -6,6 +6,7 @@
 
 #include "costmodel/units/nearest_name.h"
 #include "presets/catalog/catalog.h"
+#include "presets/frameworks/framework_preset.h"
 #include "presets/json/input_error.h"
 #include "presets/launch/launch_fields.h"
 
@@ -124,7 +125,7 @@ InputError unknown_framework(std::string_view framework) {
 
 bool runs_profile(const LaunchFormat& format, std::string_view profile) {
   const std::vector<std::string> profiles = profiles_of(format);
-  return std::find(profiles.begin(), profiles.end(), profile) != profiles.end();
+  return std::find(profiles.begin(), profiles.end(), without_version(profile)) != profiles.end();
 }
 
 std::span<const LaunchFormat> launch_formats() {

@@ -9,6 +9,7 @@
 #include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/execution.h"
+#include "presets/frameworks/framework_preset.h"
 #include "presets/launch/launch_fields.h"
 #include "presets/launch/launch_readers.h"
 #include "presets/launch/launch_words.h"
@@ -120,7 +121,7 @@ bool trl_says_weights(S s) {
 }
 /// DeepSpeed and FSDP train copies of their own in fp32 where it computes in 16 bits.
 bool axolotl_says_weights(S s) {
-  const bool plain = s.framework.name == "hf-eager" && !trains_adapters(s.recipe) &&
+  const bool plain = is_version_of(s.framework, "hf-eager") && !trains_adapters(s.recipe) &&
                      s.recipe.precision == costmodel::Precision::Bf16;
   return plain ? trains_pure_bf16(s) : !s.recipe.parameter_dtype;
 }
@@ -164,7 +165,7 @@ std::string_view profile_of_import(S s, Launcher launcher) {
   }
   if (by_deepspeed(s)) return "hf-deepspeed";
   if (!shards_by_fsdp(s)) return "hf-eager";
-  return s.framework.name == "fsdp1" ? "fsdp1" : "hf-fsdp2";
+  return is_version_of(s.framework, "fsdp1") ? "fsdp1" : "hf-fsdp2";
 }
 /// Files do not say whose kernels a plan is priced with. torchtitan's other engines have rows of their own.
 std::string other_profile(S s, Launcher launcher) {
@@ -382,7 +383,7 @@ constexpr Gap kGaps[] = {
     {kNanotron, [](S s) { return !nanotron_cuts_so(s); },
      "layers of every pipeline stage: nanotron cuts by the cost of blocks"},
     {kNanotron, [](S s) { return s.layout.sharding.stage > 1; }, "ZeRO beyond stage 1"},
-    {kTorchtitan, [](S s) { return s.framework.name == "fsdp1"; },
+    {kTorchtitan, [](S s) { return is_version_of(s.framework, "fsdp1"); },
      "FSDP1, which the plan is predicted for: torchtitan shards with FSDP2"},
     // AI-Hypercomputer/maxtext@e591f30 src/maxtext/layers/linears.py: grad_dtype is what they are widened to.
     {kMaxText,
@@ -396,9 +397,9 @@ constexpr Gap kGaps[] = {
      [](S s) { return s.layout.sharding.stage >= 2 && s.layout.shard_ranks() == 1; },
      "ZeRO over a single rank: nothing is sharded, as --layout … zero0 predicts"},
     // v0.2.2 torchtitan/models/llama3/infra/parallelize.py, apply_ddp.
-    {kTorchtitan, [](S s) { return s.framework.name == "ddp"; },
+    {kTorchtitan, [](S s) { return is_version_of(s.framework, "ddp"); },
      "DDP as the plan's profile has it: torchtitan's has buckets of 100 MB"},
-    {kTorchtitan, [](S s) { return s.framework.name != "ddp" && runs_ddp(s); },
+    {kTorchtitan, [](S s) { return !is_version_of(s.framework, "ddp") && runs_ddp(s); },
      "the engine that the plan is predicted for: torchtitan runs DDP where nothing is sharded, as "
      "--framework "
      "ddp predicts"},
@@ -826,7 +827,7 @@ constexpr Refusal kRefusals[] = {
     {kTrainers,
      [](S s) {
        const int stage = s.layout.sharding.stage;
-       return s.framework.name == "hf-eager" ? stage > 0 : !by_deepspeed(s) && stage < 2;
+       return is_version_of(s.framework, "hf-eager") ? stage > 0 : !by_deepspeed(s) && stage < 2;
      },
      "trainer-sharding", "the Trainer shards by FSDP (ZeRO-2 and 3) or by DeepSpeed",
      "plan with --framework hf-fsdp2 or hf-deepspeed, or with hf-eager and no sharding"},

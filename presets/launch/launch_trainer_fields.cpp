@@ -9,6 +9,7 @@
 #include "costmodel/parameters/adapters.h"
 #include "costmodel/spec/optimizer_traits.h"
 #include "costmodel/units/parse_units.h"
+#include "presets/frameworks/framework_preset.h"
 #include "presets/launch/launch_fields.h"
 #include "presets/launch/launch_readers.h"
 #include "presets/launch/launch_reading.h"
@@ -206,7 +207,7 @@ void read_subspace_targets(V v, R r) {
                            : "optim_target_modules: all matrices of the layers are planned as projected");
 }
 JsonValue axolotl_optimizer(S s) {
-  const bool has_muon = !by_deepspeed(s) && s.framework.name != "fsdp1";
+  const bool has_muon = !by_deepspeed(s) && !is_version_of(s.framework, "fsdp1");
   return s.recipe.optimizer == Optimizer::Muon && has_muon ? JsonValue{"muon"} : optimizer(s);
 }
 void read_optimizer(V v, R r) {
@@ -445,7 +446,7 @@ constexpr LaunchField kTrainerSettings[] = {
      }},
     // FSDP.
     {[](S s) { return when(shards_by_fsdp(s)); }, trainers("fsdp", kNone, "fsdp"), read_fsdp},
-    {[](S s) { return only_if(shards_by_fsdp(s), s.framework.name == "fsdp1" ? 1 : 2); },
+    {[](S s) { return only_if(shards_by_fsdp(s), is_version_of(s.framework, "fsdp1") ? 1 : 2); },
      trainers("fsdp_config.version", "fsdp_config.fsdp_version", "fsdp_config.version"), read_fsdp_version},
     {[](S s) { return only_if(shards_by_fsdp(s), s.layout.sharding.stage == 3); },
      all_trainers("fsdp_config.reshard_after_forward"), read_reshard},

@@ -186,7 +186,7 @@ void settle_trainer(R r) {
 /// Weights that are trained in 16 bits: a plain trainer's, and those of FSDP2 unless it computes in mixed
 /// precision, for which it holds an fp32 copy. DeepSpeed always holds one.
 void train_in_16_bits(R r, bool mixed = true) {
-  const std::string_view framework = r.plan.framework.name;
+  const std::string_view framework = without_version(r.plan.framework.name);
   const bool keeps = framework == "hf-eager" || (framework == "hf-fsdp2" && !mixed);
   if (!r.trainer.adapters && keeps && r.plan.recipe.precision == Precision::Bf16)
     r.plan.recipe.parameter_dtype = DType::Bf16;
@@ -251,7 +251,7 @@ void take_zero_sizes(R r) {
 }
 
 bool by_deepspeed(const Scenario& s) {
-  return s.framework.name == "deepspeed" || s.framework.name == "hf-deepspeed";
+  return is_version_of(s.framework, "deepspeed") || is_version_of(s.framework, "hf-deepspeed");
 }
 bool shards_by_fsdp(const Scenario& s) {
   return !by_deepspeed(s) && s.layout.sharding.stage >= 2;
@@ -260,7 +260,7 @@ bool leaves_optimizer_to_deepspeed(const Scenario& s) {
   return by_deepspeed(s) && s.recipe.optimizer == costmodel::Optimizer::AdamW;
 }
 bool trains_pure_bf16(const Scenario& s) {
-  const bool keeps = s.framework.name == "hf-eager" || s.framework.name == "hf-fsdp2";
+  const bool keeps = is_version_of(s.framework, "hf-eager") || is_version_of(s.framework, "hf-fsdp2");
   return keeps && !trains_adapters(s.recipe) && s.recipe.precision == Precision::Bf16 &&
          s.recipe.parameter_dtype == DType::Bf16;
 }

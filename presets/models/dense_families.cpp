@@ -101,6 +101,7 @@ void hyperclovax(ConfigFields& f, ModelSpec& m) {
 void cohere(ConfigFields& f, ModelSpec& m) {
   set_attention_bias(m, f.flag({"attention_bias"}, false));
   m.norm = NormKind::Layer;
+  m.composed_norm = true;
   m.parallel_residual = true;
   m.norms_per_layer = 1;
   m.rotary.interleaved = true;

@@ -68,29 +68,44 @@ std::string_view part_of(const TensorEntry& e) {
 
 constexpr std::int64_t kMostStatistics = 65536;  // elements: a few numbers per token
 
-/// By the module and the operation that made it.
-std::string_view part_of(const KeptTensor& t, std::int64_t hidden_states) {
+/// By the module and the operation that made it. Types tell parts apart where not all are fp32.
+std::string_view part_of(const KeptTensor& t, const KeptScale& scale) {
   const std::string_view module = t.module;
   const auto in = [&](std::string_view text) { return module.find(text) != std::string_view::npos; };
   const auto by = [&](std::string_view text) { return t.operation == text; };
   const bool statistics = by("rsqrt") || (by("native_layer_norm") && t.elements <= kMostStatistics);
+  const bool of_heads = t.dtype == "fp32" && t.elements < scale.hidden_states;  // a number per token and head
   if (by(kParameterCast)) return kWeightsPart;
-  if (statistics ||
-      (t.dtype == "fp32" && (by("_scaled_dot_product_flash_attention_for_cpu") || by("new_empty"))))
+  if (statistics || (of_heads && (by("_scaled_dot_product_flash_attention_for_cpu") || by("new_empty"))))
     return kStatisticsPart;
-  if (in("lora_") || (in("_proj") && t.dtype == "fp32") || in("base_layer")) return kAdaptersPart;
-  if (in("experts") || module.ends_with("mlp.gate")) return kExpertsPart;
-  constexpr std::array<std::string_view, 14> kReadHidden{
-      "wq",        "wk",      "wv",     "w1",           "w3",
-      "q_proj",    "k_proj",  "v_proj", "c_attn",       "query_key_value",
-      "gate_proj", "up_proj", "c_fc",   "dense_h_to_4h"};
+  const bool wide = t.dtype == "fp32" && !scale.fp32;
+  if (in("lora_") || (in("_proj") && wide) || in("base_layer")) return kAdaptersPart;
+  constexpr std::array<std::string_view, 17> kReadHidden{"wq",
+                                                         "wk",
+                                                         "wv",
+                                                         "w1",
+                                                         "w3",
+                                                         "q_proj",
+                                                         "k_proj",
+                                                         "v_proj",
+                                                         "c_attn",
+                                                         "query_key_value",
+                                                         "gate_proj",
+                                                         "up_proj",
+                                                         "c_fc",
+                                                         "fc1",
+                                                         "dense_h_to_4h",
+                                                         "q_a_proj",
+                                                         "kv_a_proj_with_mqa"};
   const bool reads_hidden = std::ranges::any_of(kReadHidden, [&](auto end) { return module.ends_with(end); });
-  if (by("_to_copy") && reads_hidden && t.elements == hidden_states && t.dtype == "bf16")
+  if (by("_to_copy") && reads_hidden && t.elements == scale.hidden_states && t.dtype == "bf16")
     return kNormOutputsPart;
-  if (by("wait_tensor")) return kNormOutputsPart;  // gathered
+  if (in("experts") || module.ends_with("mlp.gate")) return kExpertsPart;
+  if (by("wait_tensor")) return kNormOutputsPart;                  // gathered
+  if (by("mm") && module.ends_with("wo")) return kNormInputsPart;  // of which a compiled norm adds the stream
   if (in("q_norm") || in("k_norm") || in("kv_a_layernorm")) return kAttentionPart;
   if (in("norm") || in("ln_"))
-    return t.dtype == "fp32" && (by("_to_copy") || by("mul")) ? kNormInputsPart : kNormOutputsPart;
+    return wide && (by("_to_copy") || by("mul") || by("sub")) ? kNormInputsPart : kNormOutputsPart;
   if (in("attn") || in("attention")) return kAttentionPart;
   return in("mlp") || in("feed_forward") || in("fc1") || in("activation_fn") ? kMlpPart : kNormInputsPart;
 }
@@ -245,6 +260,7 @@ ComparedNumbers compare_layers(const Scenario& sc, const TensorLedger& ledger, c
     if (count == 0) continue;
     const KeptScale scale{.hidden_states = sc.recipe.micro_batch * sc.recipe.sequence * sc.model.hidden,
                           .checkpointed = sc.recipe.recompute.mode == RecomputeMode::Full,
+                          .fp32 = sc.recipe.precision == costmodel::Precision::Fp32,
                           .layers = static_cast<double>(count)};
     for (ComparedNumber& row : compare_kept(kept_parts(ledger, count, c), kept_parts(measured[c], scale))) {
       row.layer_class = c;
@@ -278,7 +294,7 @@ KeptParts kept_parts(std::span<const KeptTensor> tensors, const KeptScale& scale
   KeptParts parts;
   for (const KeptTensor& t : tensors) {
     const bool checkpoint = scale.checkpointed && t.operation != kParameterCast;
-    const std::string_view part = checkpoint ? kCheckpointPart : part_of(t, scale.hidden_states);
+    const std::string_view part = checkpoint ? kCheckpointPart : part_of(t, scale);
     add(parts, part, type_of(std::string_view{t.dtype}),
         {.name = fmt::format("{} ({})", module_in_layer(t.module), t.operation),
          .dtype = t.dtype,

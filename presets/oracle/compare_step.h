@@ -59,6 +59,7 @@ using KeptParts = std::map<std::string, KeptPart>;
 struct KeptScale {
   std::int64_t hidden_states = 0;  // elements of the residual stream of a micro-batch
   bool checkpointed = false;       // layers run again: they keep their input
+  bool fp32 = false;               // throughout, whose tensors no cast tells apart
   double layers = 1;               // whose tensors are given
 };
 /// Of tensors inside layers.

@@ -20,6 +20,7 @@ using costmodel::FrameworkProfile;
 using costmodel::kSavedCases;
 using costmodel::kSavedCount;
 using costmodel::Saved;
+using costmodel::SavedCases;
 using costmodel::SavedRule;
 using costmodel::Scenario;
 
@@ -29,12 +30,12 @@ constexpr double kFractions = 8;      // copies are multiples of an eighth
 constexpr double kMostCopies = 1000;  // that a profile may say
 
 /// Cases of the scenario, as bits: those whose rules would apply.
-std::uint16_t cases_of(Scenario sc) {
-  std::uint16_t cases = 0;
+SavedCases cases_of(Scenario sc) {
+  SavedCases cases = 0;
   const SavedRule mark{.compute = kMostCopies};
   const auto inherited = sc.framework.saved_when;
   for (int i = 0; i < kSavedCases; ++i) {
-    const auto bit = static_cast<std::uint16_t>(1U << static_cast<unsigned>(i));
+    const SavedCases bit = costmodel::bit_of(i);
     sc.framework.saved_when = inherited;
     sc.framework.saved_when.push_back({bit, Saved::NormInput, mark});
     if (costmodel::saved_rules(sc).front() == mark) cases |= bit;
@@ -43,7 +44,7 @@ std::uint16_t cases_of(Scenario sc) {
 }
 
 /// The profile whose rules for `cases` are `rules`, where they differ from `before`.
-FrameworkProfile with_rules(FrameworkProfile profile, std::uint16_t cases, const Rules& before,
+FrameworkProfile with_rules(FrameworkProfile profile, SavedCases cases, const Rules& before,
                             const Rules& rules) {
   for (std::size_t i = 0; i < rules.size(); ++i) {
     if (rules[i] != before[i]) profile.saved_when.push_back({cases, static_cast<Saved>(i), rules[i]});
@@ -75,7 +76,7 @@ class Finder {
     }
   }
   [[nodiscard]] const ComparedNumbers& rows() const { return rows_; }
-  [[nodiscard]] std::uint16_t cases() const { return cases_; }
+  [[nodiscard]] SavedCases cases() const { return cases_; }
   [[nodiscard]] const Rules& before() const { return before_; }
   [[nodiscard]] const Rules& rules() const { return rules_; }
   [[nodiscard]] FrameworkProfile profile() const {
@@ -134,12 +135,12 @@ class Finder {
 
   const Scenario& scenario_;
   const FrameworkStep& step_;
-  std::uint16_t cases_;
+  SavedCases cases_;
   Rules before_, rules_;
   ComparedNumbers rows_;
 };
 
-JsonArray words_of(std::uint16_t cases) {
+JsonArray words_of(SavedCases cases) {
   JsonArray words;
   for (const auto& row : saved_case_names()) {
     if ((cases & (1U << static_cast<unsigned>(row.value))) != 0) words.emplace_back(row.name);

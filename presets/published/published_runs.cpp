@@ -18,6 +18,7 @@
 #include "costmodel/units/format_units.h"
 #include "presets/calibration/find_calibration.h"
 #include "presets/catalog/catalog.h"
+#include "presets/frameworks/framework_preset.h"
 #include "presets/json/object_reader.h"
 #include "presets/scenario/layout_text.h"
 #include "presets/truth/scenario_of_row.h"
@@ -114,7 +115,8 @@ double distance_to(const KnownRun& run, const Scenario& asked, TechniqueSet tech
   const Scenario& other = *run.scenario;
   const costmodel::GpuSpec &a = asked.cluster.gpu, &b = other.cluster.gpu;
   double distance = a.name == b.name ? 0 : a.architecture == b.architecture ? kOtherGpu : kOtherArchitecture;
-  const std::string &mine = asked.framework.name, &its = other.framework.name;
+  const std::string_view mine = without_version(asked.framework.name),
+                         its = without_version(other.framework.name);
   distance += mine == its ? 0 : family_of(mine) == family_of(its) ? kOtherFramework : kOtherFamily;
   for (const TechniqueEvidence& row : costmodel::technique_evidence()) {
     if (contains(techniques, row.technique) != contains(run.techniques, row.technique))
@@ -201,7 +203,8 @@ Evidence evidence_for(const Scenario& scenario, std::size_t count) {
   for (const KnownRun& run : known->runs()) {
     if (!run.scenario) continue;
     near.emplace_back(distance_to(run, scenario, used), &run);
-    if (run.scenario->framework.name == scenario.framework.name) evidence.runs_with_framework += run.runs;
+    if (without_version(run.scenario->framework.name) == without_version(scenario.framework.name))
+      evidence.runs_with_framework += run.runs;
     if (run.scenario->cluster.gpu.name != scenario.cluster.gpu.name) continue;
     evidence.runs_on_gpu += run.runs;
     for (TechniqueSupport& support : evidence.techniques) {

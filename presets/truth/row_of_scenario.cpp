@@ -6,6 +6,7 @@
 #include <array>
 
 #include "costmodel/spec/stage_plan.h"
+#include "presets/frameworks/framework_preset.h"
 #include "presets/json/spec_names.h"
 #include "presets/json/vocabulary.h"
 #include "presets/scenario/execution_words.h"
@@ -63,7 +64,7 @@ constexpr ProfileWord kProfileWords[] = {{"megatron", "megatron", "megatron-lm",
                                          {"hf-deepspeed", "deepspeed", "hf-trainer", ""}};
 ProfileWord profile_word(const Scenario& s) {
   for (const ProfileWord& row : kProfileWords) {
-    if (row.name == s.framework.name) return row;
+    if (is_version_of(s.framework, row.name)) return row;
   }
   return {s.framework.name, s.framework.name, "", ""};
 }

@@ -14,12 +14,14 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from live_bytes import LiveBytes, Phases, count_by_layer, count_by_tensor, follow_modules, states_of, tensors_of
 
 transformers.logging.set_verbosity_error()
+DTYPE = "dtype" if int(transformers.__version__.split(".")[0]) >= 5 else "torch_dtype"
 
 
 def no_packed_documents():
-    """Position ids without data cannot be searched for documents; a row holds one."""
-    import transformers.masking_utils as masks
-    masks.find_packed_sequence_indices = lambda position_ids: None
+    """Position ids without data cannot be searched for documents; a row holds one. Older versions do not search."""
+    with contextlib.suppress(ModuleNotFoundError):
+        import transformers.masking_utils as masks
+        masks.find_packed_sequence_indices = lambda position_ids: None
 
 
 class FusedAttention(torch.autograd.Function):
@@ -39,8 +41,12 @@ class FusedAttention(torch.autograd.Function):
 def fused_attention():
     composed = torch.nn.functional.scaled_dot_product_attention
 
-    def attention(q, k, v, *args, **kwargs):
-        return FusedAttention.apply(q, k, v) if q.shape[-1] != v.shape[-1] else composed(q, k, v, *args, **kwargs)
+    def attention(query, key, value, *args, **kwargs):
+        if query.shape[-1] == value.shape[-1]:
+            return composed(query, key, value, *args, **kwargs)
+        if torch.is_autocast_enabled("cpu"):  # which knows the composed operation, not this one
+            query, key, value = (t.to(torch.get_autocast_dtype("cpu")) for t in (query, key, value))
+        return FusedAttention.apply(query, key, value)
 
     torch.nn.functional.scaled_dot_product_attention = attention
 
@@ -79,6 +85,11 @@ MODELS = {
     "phi-3-mini": dict(model_type="phi3", hidden_size=3072, intermediate_size=8192, num_attention_heads=32,
                        num_key_value_heads=32, vocab_size=32064, sliding_window=None, tie_word_embeddings=False,
                        pad_token_id=0),
+    "glm-4-9b": dict(model_type="glm4", hidden_size=4096, intermediate_size=13696, num_attention_heads=32,
+                     num_key_value_heads=2, head_dim=128, vocab_size=151552, tie_word_embeddings=False, pad_token_id=0,
+                     eos_token_id=0),
+    "command-r": dict(model_type="cohere", hidden_size=8192, intermediate_size=22528, num_attention_heads=64,
+                      num_key_value_heads=64, vocab_size=256000, eos_token_id=0),
     "mixtral-8x7b": dict(model_type="mixtral", hidden_size=4096, intermediate_size=14336, num_attention_heads=32,
                          num_key_value_heads=8, num_local_experts=8, num_experts_per_tok=2, vocab_size=32000,
                          tie_word_embeddings=False, sliding_window=None),
@@ -190,7 +201,7 @@ def make_fake(model):
 def made(case, config, device):
     dtype = torch.bfloat16 if case["weights"] == "bf16" else torch.float32
     with torch.device(device):
-        model = AutoModelForCausalLM.from_config(config, dtype=dtype)
+        model = AutoModelForCausalLM.from_config(config, **{DTYPE: dtype})
         if case["adapters"]:
             # Frozen weights are loaded in 16 bits; under autocast everything is fp32.
             model = adapted(model, case)

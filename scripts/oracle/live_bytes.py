@@ -23,7 +23,7 @@ VIEWS = set("""view _unsafe_view t transpose unsqueeze expand slice detach alias
 COMMUNICATION = ("c10d", "_c10d_functional", "_c10d_functional_autograd", "_dtensor")
 NO_MESSAGE = {"wait_tensor", "barrier", "monitored_barrier_"}
 # Names of the two dispatchers' operations, by what they do.
-MESSAGES = {"_allgather_base_": "all_gather", "all_gather_into_tensor": "all_gather", "allreduce_": "all_reduce",
+MESSAGES = {"_allgather_base_": "all_gather", "allgather_": "all_gather", "all_gather_into_tensor": "all_gather", "allreduce_": "all_reduce",
             "all_reduce": "all_reduce", "all_reduce_": "all_reduce", "_reduce_scatter_base_": "reduce_scatter",
             "reduce_scatter_tensor": "reduce_scatter", "broadcast_": "broadcast", "all_to_all_single": "all_to_all"}
 
@@ -122,7 +122,10 @@ class LiveBytes(TorchDispatchMode):
         tensors = list(plain_tensors((args, kwargs)))
         if not tensors:
             return
-        size = max(t.numel() * t.element_size() for t in [*tensors, *plain_tensors(out)])
+        if name == "allgather_":  # into pieces of one tensor
+            size = max(t.untyped_storage().nbytes() for t in plain_tensors(out))
+        else:
+            size = max(t.numel() * t.element_size() for t in [*tensors, *plain_tensors(out)])
         row = self.collectives["backward" if self.backward else "forward", MESSAGES.get(name, name), group_size(args), NAMES[tensors[0].dtype]]
         row[0] += 1
         row[1] += size
@@ -178,7 +181,8 @@ class Phases:
         self.mode = mode
         layers[-1].register_forward_hook(self._behind_layers)
         layers[0].register_forward_pre_hook(self._before_layers, with_kwargs=True)
-        head.register_forward_hook(self._behind_head)
+        if head is not None:  # of a loss made of chunks the caller says where it ends
+            head.register_forward_hook(self._behind_head)
 
     def _phase(self, before, after):
         def hook(gradient):

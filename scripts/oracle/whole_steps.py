@@ -11,9 +11,11 @@ import torch.distributed as dist
 import torch.nn as nn
 import torch.nn.functional as F
 from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
-from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import CheckpointWrapper, checkpoint_wrapper
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
-from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.fsdp import (BackwardPrefetch, FullyShardedDataParallel, MixedPrecision, MixedPrecisionPolicy,
+                                    ShardingStrategy, fully_shard)
+from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 from torch.distributed.tensor import DTensor, Replicate, Shard
 from torch.distributed.tensor.parallel import (ColwiseParallel, PrepareModuleInput, RowwiseParallel, loss_parallel,
                                                parallelize_module)
@@ -139,12 +141,14 @@ class Llama(nn.Module):
             self.output.weight = self.tok_embeddings.weight
         rotation = torch.zeros(1, sequence, 1, head_width(c) // 2, dtype=torch.complex64)
         self.register_buffer("rotation", rotation, persistent=False)
+        self.skips_head = False
 
     def forward(self, ids):
         x = self.tok_embeddings(ids)
         for layer in self.layers:
             x = layer(x, self.rotation)
-        return self.output(self.norm(x))
+        x = self.norm(x)
+        return x if self.skips_head else self.output(x)
 
 
 def cases():
@@ -153,10 +157,11 @@ def cases():
 
     def add(name, model="llama-3-8b", layers=8, world=8, sequence=8192, batch=1, recompute="none", sharding="fsdp",
             reshard=True, replicas=1, tp=1, sp=False, microbatches=1, optimizer="fused", weights="fp32", units="root",
-            bucket_view=False):
+            bucket_view=False, loss="whole"):
         out[name] = dict(model=model, num_layers=layers, world=world, sequence=sequence, batch=batch, recompute=recompute,
                          sharding=sharding, reshard=reshard, replicas=replicas, tp=tp, sp=sp, microbatches=microbatches,
-                         optimizer=optimizer, weights=weights, units=units, bucket_view=bucket_view)
+                         optimizer=optimizer, weights=weights, units=units, bucket_view=bucket_view,
+                         **({"loss": loss} if loss != "whole" else {}))
 
     add("fsdp")
     add("fsdp full", recompute="full")
@@ -192,6 +197,25 @@ def cases():
                 sharding="ddp", weights=weights, bucket_view=view)
     add("ddp fp32 full s1024", model="llama-3.2-1b", layers=16, sequence=1024, sharding="ddp", recompute="full")
     add("fsdp whole model", layers=32, recompute="full")
+    add("fsdp1", sharding="fsdp1")
+    add("fsdp1 full", sharding="fsdp1", recompute="full")
+    add("fsdp1 s1024 full", sharding="fsdp1", sequence=1024, recompute="full")
+    add("fsdp1 reshard off", sharding="fsdp1", reshard=False)
+    add("fsdp1 4 micro-batches full", sharding="fsdp1", recompute="full", microbatches=4)
+    # torchtitan 0.3: embedding and head are units, the loss is made of chunks, checkpoints run to their end.
+    for recompute in ("none", "full", "op"):
+        words = "" if recompute == "none" else f" {recompute}"
+        if recompute != "full":
+            add(f"fsdp{words} units", recompute=recompute, units="ends")
+        add(f"fsdp{words} units chunked", recompute=recompute, units="ends", loss="chunked")
+    add("fsdp s1024 full units chunked", sequence=1024, recompute="full", units="ends", loss="chunked")
+    add("fsdp full units foreach", recompute="full", units="ends", optimizer="foreach")
+    add("fsdp full units chunked foreach", recompute="full", units="ends", loss="chunked", optimizer="foreach")
+    add("fsdp batch 2 full units chunked", batch=2, recompute="full", units="ends", loss="chunked")
+    add("hsdp full units", world=128, replicas=16, recompute="full", units="ends")
+    add("hsdp full units chunked", world=128, replicas=16, recompute="full", units="ends", loss="chunked")
+    add("70b full units chunked", model="llama-3-70b", layers=4, world=64, recompute="full", units="ends", loss="chunked")
+    add("tp sp full units", world=32, tp=8, sp=True, recompute="full", units="ends")
     return out
 
 
@@ -240,10 +264,12 @@ def every_second_product():
     return create_selective_checkpoint_contexts(policy)
 
 
-def checkpointed(model, recompute):
+def checkpointed(model, recompute, early_stop):
     if recompute == "none":
         return
     how = dict(context_fn=every_second_product) if recompute == "op" else {}
+    if not early_stop:
+        how["early_stop"] = False
     for i, block in enumerate(model.layers):
         model.layers[i] = checkpoint_wrapper(block, preserve_rng_state=False, **how)
 
@@ -258,6 +284,17 @@ def sharded(model, case, mesh):
         fully_shard(model.tok_embeddings, reshard_after_forward=case["reshard"], **how)
         fully_shard([model.norm, model.output], reshard_after_forward=False, **how)
     return fully_shard(model, **how)
+
+
+def flat(model, case):
+    """FSDP1: a unit's parameters are one, gathered whole and cut in flat pieces. Whether single parameters were written to
+    beside it is told by addresses, which fake tensors have not: where a unit stays gathered, single ones are not kept."""
+    kind = CheckpointWrapper if case["recompute"] != "none" else Block
+    strategy = ShardingStrategy.FULL_SHARD if case["reshard"] else ShardingStrategy.SHARD_GRAD_OP
+    return FullyShardedDataParallel(
+        model, auto_wrap_policy=ModuleWrapPolicy({kind}), sharding_strategy=strategy, use_orig_params=case["reshard"],
+        mixed_precision=MixedPrecision(param_dtype=torch.bfloat16, reduce_dtype=torch.float32, cast_forward_inputs=False),
+        backward_prefetch=BackwardPrefetch.BACKWARD_POST, device_id=torch.device("cpu"))
 
 
 def replicated(model, case):
@@ -287,6 +324,45 @@ def replicated(model, case):
     return model, buckets
 
 
+LOSS_CHUNKS = 8
+
+
+class HandOver(torch.autograd.Function):
+    """The gradient that was made chunk by chunk goes to the layers."""
+
+    @staticmethod
+    def forward(ctx, hidden, gradient, loss):
+        ctx.save_for_backward(gradient)
+        return loss.detach()
+
+    @staticmethod
+    def backward(ctx, _):
+        return ctx.saved_tensors[0], None, None
+
+
+def chunked_loss(hidden, labels, head):
+    """torchtitan's ChunkedLossWrapper: a chunk's logits have their backward before the next chunk's are made."""
+    chunks = [c.detach().contiguous().requires_grad_() for c in hidden.chunk(LOSS_CHUNKS, dim=1)]
+    gradient = torch.empty(hidden.shape, dtype=torch.float32)
+    total = torch.zeros((), dtype=torch.float32)
+    head.set_reshard_after_forward(False)
+    head.set_reshard_after_backward(False)
+    head.set_requires_gradient_sync(False, recurse=False)
+    head.unshard()
+    for chunk, mine, place in zip(chunks, labels.chunk(LOSS_CHUNKS, dim=1), gradient.chunk(LOSS_CHUNKS, dim=1)):
+        if chunk is chunks[-1]:
+            head.set_requires_gradient_sync(True, recurse=False)
+        loss = F.cross_entropy(head(chunk).flatten(0, 1).float(), mine.flatten(), reduction="sum")
+        total = total + loss.detach()
+        loss.backward()
+        place.copy_(chunk.grad)
+        chunk.grad = None
+    head.set_reshard_after_forward(True)
+    head.set_reshard_after_backward(True)
+    head.reshard()
+    return HandOver.apply(hidden, gradient.to(hidden.dtype), total)
+
+
 class Run:
     def __init__(self, case, config, mesh):
         self.case = case
@@ -295,13 +371,17 @@ class Run:
         core = Llama(dict(config, repeats=case["sharding"] == "ddp"), case["sequence"])
         torch.set_default_dtype(torch.float32)
         self.parameters = sum(p.numel() for p in core.parameters())
+        self.core, self.chunked = core, case.get("loss") == "chunked"
+        core.skips_head = self.chunked
         self.tensor_mesh = mesh["tp"] if case["tp"] > 1 else None
         if self.tensor_mesh is not None:
             cut_by_tensor(core, self.tensor_mesh, case["sp"])
-        checkpointed(core, case["recompute"])
+        checkpointed(core, case["recompute"], early_stop=not self.chunked)
         self.buckets = []
         if case["sharding"] == "ddp":
             self.model, self.buckets = replicated(core, case)
+        elif case["sharding"] == "fsdp1":
+            self.model = flat(core, case)
         else:
             self.model = sharded(core, case, mesh)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), fused=case["optimizer"] == "fused",
@@ -309,7 +389,7 @@ class Run:
         self.ids = torch.zeros(case["batch"], case["sequence"], dtype=torch.int64)
         self.mode = LiveBytes()
         follow_modules(core, self.mode)
-        Phases(core.layers, core.output, self.mode)
+        Phases(core.layers, None if self.chunked else core.output, self.mode)
         self.mode.claim([list(self.model.parameters()), list(self.model.buffers()), self.ids], "state", state=True)
         self.kept = self.states = None
 
@@ -330,12 +410,17 @@ class Run:
                 if self.tensor_mesh is not None:
                     stack.enter_context(loss_parallel())
                 with torch.autocast("cpu", torch.bfloat16, enabled=casts):
-                    logits = self.model(self.ids)
-                loss = self.loss_of(logits)
-                del logits
+                    out = self.model(self.ids)
+                if self.chunked and self.kept is None:
+                    self.kept = [s for s in mode.storages.values() if not s.state and s.phase == "forward"]
+                mode.backward = self.chunked
+                loss = chunked_loss(out, self.ids, self.core.output) if self.chunked else self.loss_of(out)
+                del out
                 if self.kept is None:
                     self.kept = [s for s in mode.storages.values() if not s.state and s.phase == "forward"]
                 mode.backward = True
+                if self.chunked:
+                    mode.phase = "head backward"
                 loss.backward()
                 del loss
         self.states = states_of(self.model.parameters(), self.optimizer)

@@ -116,7 +116,10 @@ class Keeper {
       for (const KeptRow& row : kRows) keep(op, row);
       if (op.kind == Kind::Unpermute) keep_expert_output(op);
       if (op.kind == Kind::Route) keep_choice(op);
-      if (op.kind == Kind::Attend) keep_operands(op);
+      if (op.kind == Kind::Attend) {
+        keep_operands(op);
+        keep_further(Saved::AttentionMask, op, {Tensor::AttentionMask, {Rows::Tokens, Width::Sequence}}, 1);
+      }
       if (op.kind == Kind::Matmul || op.kind == Kind::Route) keep_of_adapters(op);
       if (op.kind == Kind::Matmul && adapters_.in_8_bits) multiply_in_8_bits(op);
     }

@@ -19,6 +19,7 @@
 
 #include "costmodel/step/estimate.h"
 #include "costmodel/step/model_flops.h"
+#include "costmodel/step/step_counts.h"
 #include "presets/clusters/cluster_preset.h"
 #include "presets/frameworks/framework_preset.h"
 #include "presets/json/read_json.h"
@@ -123,7 +124,7 @@ void adapt(const JsonValue& of, Recipe& recipe) {
 }
 
 /// Of the tensors inside layers.
-KeptParts measured_kept(const JsonValue& of, const JsonArray& tensors, double layers) {
+KeptParts measured_kept(const JsonValue& of, const JsonArray& tensors, double layers, bool fp32 = false) {
   const JsonValue& config = *of.find("config");
   const std::int64_t hidden = number_at(config, config.find("n_embd") != nullptr ? "n_embd" : "hidden_size");
   std::vector<KeptTensor> kept;
@@ -135,11 +136,12 @@ KeptParts measured_kept(const JsonValue& of, const JsonArray& tensors, double la
   }
   return kept_parts(kept, {.hidden_states = number_at(of, "batch") * number_at(of, "sequence") * hidden,
                            .checkpointed = text_at(of, "recompute") == "full",
+                           .fp32 = fp32,
                            .layers = layers});
 }
 
-Pairs compare_hugging_face(const JsonValue& of) {
-  Scenario sc = scenario_of(of, "hf-eager", 1, 1);
+Pairs compare_transformers(const JsonValue& of, std::string_view framework) {
+  Scenario sc = scenario_of(of, framework, 1, 1);
   sc.recipe.attention =
       text_at(of, "attention") == "eager" ? AttentionKernel::Unfused : AttentionKernel::Flash;
   if (text_at(of, "weights") == "fp32") sc.recipe.precision = Precision::Fp32;
@@ -160,8 +162,28 @@ Pairs compare_hugging_face(const JsonValue& of) {
   shallow.model.layers = *list_at(of, "depths")[0].get_if<std::int64_t>();
   KeptParts kept = kept_parts(ledger, 1);
   for (const auto& [name, part] : kept_parts(build_ledger(shallow, 0), 1)) kept[name].size -= part.size;
-  add(compare_kept(kept, measured_kept(of, list_at(of, "layer"), 1)), out);
+  const bool fp32 = sc.recipe.precision == Precision::Fp32;
+  add(compare_kept(kept, measured_kept(of, list_at(of, "layer"), 1, fp32)), out);
   add(compare_peaks(ledger, peaks_of(of)), out);
+  return out;
+}
+
+Pairs compare_hugging_face(const JsonValue& of) {
+  return compare_transformers(of, "hf-eager");
+}
+Pairs compare_hugging_face_4(const JsonValue& of) {
+  return compare_transformers(of, "hf-eager@transformers-4.44");
+}
+
+// --- compiled layers
+// -----------------------------------------------------------------------------------------------
+
+Pairs compare_compiled_layer(const JsonValue& of) {
+  Scenario sc = scenario_of(of, "fsdp2", 8, 8);
+  sc.layout.dp = 8, sc.layout.sharding.stage = 3;
+  const auto layers = static_cast<double>(sc.model.layers);
+  Pairs out;
+  add(compare_kept(kept_parts(build_ledger(sc, 0), layers), measured_kept(of, list_at(of, "kept"), 1)), out);
   return out;
 }
 
@@ -173,12 +195,19 @@ Pairs compare_whole_step(const JsonValue& of) {
   const std::int64_t world = number_at(of, "world"), tp = number_at(of, "tp"),
                      replicas = number_at(of, "replicas");
   const std::int64_t dp = world / tp;
-  Scenario sc = scenario_of(of, replicated ? "ddp" : "fsdp2", world, dp * number_at(of, "microbatches"));
+  const bool chunked = of.find("loss") != nullptr;
+  const bool flat = text_at(of, "sharding") == "fsdp1";
+  const std::string_view framework = replicated ? "ddp"
+                                     : flat     ? "fsdp1"
+                                     : chunked  ? "fsdp2@torchtitan-0.3"
+                                                : "fsdp2";
+  Scenario sc = scenario_of(of, framework, world, dp * number_at(of, "microbatches"));
   sc.recipe.execution.compiled = false;
   sc.layout.dp = static_cast<int>(dp), sc.layout.tp = static_cast<int>(tp), sc.layout.sp = flag_at(of, "sp");
   if (!replicated) sc.layout.sharding.stage = flag_at(of, "reshard") ? 3 : 2;
   sc.framework.gradients_view_buckets = flag_at(of, "bucket_view");
   sc.framework.gather_ends_for_whole_step = text_at(of, "units") == "root";
+  sc.framework.head_unit_stays_gathered = !sc.framework.gather_ends_for_whole_step;
   if (replicas > 1) sc.layout.sharding.group = static_cast<int>(dp / replicas);
   const TensorLedger ledger = build_ledger(sc, 0);
   Pairs out;
@@ -193,6 +222,79 @@ Pairs compare_whole_step(const JsonValue& of) {
   return out;
 }
 
+// --- Megatron-Core
+// -------------------------------------------------------------------------------------------------
+
+Scenario megatron_scenario(const JsonValue& of, std::int64_t dp) {
+  Scenario sc;
+  sc.model = model_from_config("config.json", "/config", *of.find("config"));
+  sc.framework = find_framework("megatron");
+  sc.cluster = parse_cluster("8xH100");
+  sc.recipe.sequence = number_at(of, "sequence");
+  sc.recipe.global_batch = dp;
+  sc.layout.dp = static_cast<int>(dp), sc.layout.tp = static_cast<int>(number_at(of, "tp"));
+  sc.layout.pp = static_cast<int>(number_at(of, "pp")),
+  sc.layout.vpp = static_cast<int>(number_at(of, "vpp"));
+  if (sc.layout.vpp > 1) sc.layout.schedule = ScheduleKind::Interleaved;
+  sc.layout.ep = static_cast<int>(number_at(of, "ep")),
+  sc.layout.etp = static_cast<int>(number_at(of, "etp"));
+  return sc;
+}
+
+Pairs compare_megatron(const JsonValue& of) {
+  constexpr std::int64_t kWorld = 8;
+  const std::int64_t tp = number_at(of, "tp"), pp = number_at(of, "pp");
+  const auto stage = static_cast<int>(number_at(of, "rank") * pp / kWorld);
+  double parameters = 0;
+  for (const TensorEntry& e : build_ledger(megatron_scenario(of, kWorld / tp / pp), stage))
+    parameters += e.kind == TensorKind::Parameter ? e.elements * e.count : 0;
+  Pairs out;
+  add(ComparedGroup::Parameters, static_cast<double>(number_at(of, "parameters")), parameters, out);
+  if (of.find("collectives") == nullptr) return out;
+  std::vector<SentMessages> messages;
+  for (const JsonValue& row : list_at(of, "collectives")) messages.push_back(read_messages(reader_of(row)));
+  add(compare_messages(megatron_scenario(of, 1), messages), out);
+  return out;
+}
+
+// --- DeepSpeed
+// -----------------------------------------------------------------------------------------------------
+
+/// Bytes by kind, over the whole step: the engine reduces and gathers when its hooks and buckets say so.
+Pairs compare_deepspeed(const JsonValue& of) {
+  constexpr int kWorld = 8;
+  Scenario sc;
+  sc.model = model_from_config("config.json", "/config", *of.find("config"));
+  sc.framework = find_framework("deepspeed");
+  sc.cluster = parse_cluster("8xH100");
+  sc.recipe.sequence = number_at(of, "sequence");
+  sc.recipe.global_batch = sc.layout.dp = kWorld;
+  sc.layout.sharding.stage = static_cast<int>(number_at(of, "stage"));
+  sc.recipe.sizes.reduce_bucket = number_at(of, "bucket");
+  Pairs out;
+  add(ComparedGroup::Parameters, static_cast<double>(number_at(of, "parameters")), parameters_of(sc.model),
+      out);
+  std::map<std::string, std::pair<double, double>> bytes;  // by kind: the engine's, predicted
+  for (const JsonValue& row : list_at(of, "collectives")) {
+    const SentMessages sent = read_messages(reader_of(row));
+    bytes[sent.kind].first += static_cast<double>(sent.bytes);
+  }
+  for (const CollectiveCount& row : count_step(sc, 0).collectives) {
+    const std::string kind = row.kind == CollectiveKind::AllGather       ? "all_gather"
+                             : row.kind == CollectiveKind::ReduceScatter ? "reduce_scatter"
+                                                                         : "all_reduce";
+    bytes[kind].second += row.bytes.value();
+  }
+  for (const auto& [kind, both] : bytes)
+    add({{.group = ComparedGroup::CallBytes,
+          .what = kind,
+          .predicted = both.second,
+          .measured = both.first,
+          .tolerance = kEqual}},
+        out);
+  return out;
+}
+
 // --- the list of known differences
 // -----------------------------------------------------------------------------------
 
@@ -203,8 +305,12 @@ const JsonDocument& document(const std::string& name) {
 
 std::vector<Case> cases() {
   std::vector<Case> out;
-  for (const auto& [file, compare] :
-       {std::pair{"hugging_face.json", &compare_hugging_face}, {"whole_steps.json", &compare_whole_step}}) {
+  for (const auto& [file, compare] : {std::pair{"hugging_face.json", &compare_hugging_face},
+                                      {"hugging_face_4.json", &compare_hugging_face_4},
+                                      {"compiled_layers.json", &compare_compiled_layer},
+                                      {"megatron_core.json", &compare_megatron},
+                                      {"deepspeed_steps.json", &compare_deepspeed},
+                                      {"whole_steps.json", &compare_whole_step}}) {
     for (const JsonValue& value : list_at(document(file).root, "cases"))
       out.push_back({text_at(value, "name"), &value, compare});
   }
