@@ -118,8 +118,11 @@ TimeBreakdown::Layout TimeBreakdown::layout(const QSizeF& size) const {
       tallest, (size.height() - 2 * kTimeBreakdownMargin) / static_cast<double>(std::max(1, itemCount())));
   out.bar_height = std::max(2.0, out.row_height * 0.66);
   out.left = kTimeBreakdownMargin + out.labels + kTimeBreakdownGap;
-  const double beside = out.numbers[0] + out.numbers[1] + out.numbers[2];
-  out.right = std::max(size.width() - kTimeBreakdownMargin - beside, out.left + 20);
+  constexpr double shortest = 20;  // room for the bars
+  const auto beside = [&] { return out.numbers[0] + out.numbers[1] + out.numbers[2]; };
+  // On narrow pages the shares give way: times and differences are never cut.
+  if (size.width() - kTimeBreakdownMargin - beside() < out.left + shortest) out.numbers[1] = 0;
+  out.right = std::max(size.width() - kTimeBreakdownMargin - beside(), out.left + shortest);
   out.longest =
       std::max({time_->total().value(), interval_.high, baseline_ ? baseline_->total().value() : 0.0, 1e-12});
   return out;
@@ -182,6 +185,7 @@ void TimeBreakdown::draw(QPainter& painter, const QSizeF& size, const PlotTheme&
     double right = at.right;
     const auto texts = numbers(row);
     for (std::size_t column = 0; column < texts.size(); ++column) {
+      if (at.numbers[column] <= 0) continue;
       painter.drawText(QRectF(right, line.top(), at.numbers[column], line.height()),
                        Qt::AlignRight | Qt::AlignVCenter | Qt::TextDontClip, texts[column]);
       right += at.numbers[column];

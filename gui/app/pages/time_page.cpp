@@ -157,6 +157,7 @@ QWidget* TimePage::makeTools(QWidget* parent) {
       "Shows the spans that the words name, and sums them up: a part of a kind's name, a micro-batch by its "
       "number, several by 2..5. Key: /"));
   filter->setClearButtonEnabled(true);
+  filter->setMinimumWidth(filter->fontMetrics().horizontalAdvance(filter->placeholderText() + "00000"));
   auto* path = new QPushButton{tr("Critical path"), tools};
   path->setObjectName("criticalPath");
   path->setCheckable(true);

@@ -477,6 +477,24 @@ TEST(time_breakdown, rows_are_the_causes_that_take_time) {
   EXPECT_FALSE(words.contains("expert-parallel")) << "a dense model has no experts";
 }
 
+TEST(time_breakdown, differences_are_never_cut_on_a_narrow_page) {
+  const Example now = largeExample(4), before = largeExample(16);
+  TimeBreakdown view;
+  view.setTime(now.estimate.time, now.estimate.step_seconds);
+  view.setBaseline(before.estimate.time);
+  const PlotTheme& theme = PlotTheme::lightTheme();
+  for (const int width : {330, 900}) {
+    QImage picture(width, 240, QImage::Format_RGB32);
+    QPainter painter(&picture);
+    view.paintTo(painter, picture.size(), theme);
+    painter.end();
+    for (int x = width - 4; x < width; ++x) {
+      for (int y = 0; y < picture.height(); ++y)
+        ASSERT_EQ(picture.pixel(x, y), theme.background.rgb()) << width << ": " << x << ", " << y;
+    }
+  }
+}
+
 TEST(memory_curve, follows_the_window_of_the_timeline_and_reports_its_cursor) {
   MemoryCurve view;
   view.resize(600, 300);
