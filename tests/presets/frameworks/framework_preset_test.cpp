@@ -211,6 +211,20 @@ TEST(framework_presets, of_jax_and_the_executor_have_allocators_of_their_own) {
     EXPECT_TRUE(find_framework(name).caching_allocator) << name;
 }
 
+TEST(framework_presets, of_a_version_are_the_framework_s_but_for_what_it_says) {
+  const FrameworkProfile framework = find_framework("hf-eager");
+  FrameworkProfile version = find_framework("hf-eager@transformers-4.44");
+  EXPECT_EQ(without_version(version.name), "hf-eager");
+  EXPECT_TRUE(is_version_of(version, "hf-eager"));
+  EXPECT_TRUE(is_version_of(framework, "hf-eager"));
+  EXPECT_FALSE(is_version_of(find_framework("hf-fsdp2"), "hf-eager"));
+  EXPECT_NE(version.saved_when, framework.saved_when);
+  version.name = framework.name;
+  version.saved_when = framework.saved_when;
+  version.elementwise_when = framework.elementwise_when;
+  EXPECT_EQ(to_json(version), to_json(framework));
+}
+
 TEST(framework_presets, recompute_as_the_frameworks_do) {
   const auto has = [](const char* name, costmodel::RecomputeMode mode) {
     return (find_framework(name).abilities.recompute >> static_cast<unsigned>(mode) & 1) != 0;
