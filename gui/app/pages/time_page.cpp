@@ -114,10 +114,10 @@ QWidget* TimePage::makePipeline() {
   says->addWidget(summary_, 1);
   says->addWidget(cancel_);
   bar_ = new TraceBar{document(), traces_, pipeline};
-  auto* tools = new QHBoxLayout;
-  tools->addWidget(bar_);
-  tools->addWidget(makeTools(pipeline), 1);
-  column->addLayout(tools);
+  tools_ = new QBoxLayout{QBoxLayout::LeftToRight};
+  tools_->addWidget(bar_);
+  tools_->addWidget(makeTools(pipeline), 1);
+  column->addLayout(tools_);
   column->addLayout(says);
   below_ = new QStackedWidget{pipeline};
   below_->addWidget(curve_);
@@ -298,6 +298,8 @@ void TimePage::showStep() {
 /// The whole pipeline with the memory of a stage, or one rank under its trace with its operations.
 void TimePage::showTimeline() {
   below_->setCurrentWidget(bar_->chosen() ? static_cast<QWidget*>(table_) : curve_);
+  // The names of traces take the width of a small screen.
+  tools_->setDirection(bar_->chosen() ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
   timeline_->setAccessibleName(bar_->chosen() ? tr("Measured and predicted timeline of a rank")
                                               : tr("Pipeline timeline"));
   if (document().evaluation()->priced()) {

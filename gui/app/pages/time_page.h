@@ -6,6 +6,7 @@
 #include "gui/app/pages/page.h"
 #include "gui/models/figures.h"
 
+class QBoxLayout;
 class QLabel;
 class QPushButton;
 class QScrollArea;
@@ -68,6 +69,7 @@ class TimePage : public Page {
   int stage_ = 0;
   TraceJob traces_;
   TraceBar* bar_ = nullptr;
+  QBoxLayout* tools_ = nullptr;      // the bar, and which spans and lanes are shown
   LaidTracePtr laid_;                // the last answer; may be of another trace or question
   QStackedWidget* below_ = nullptr;  // memory over time, or what a trace says of the operations
   QTableView* table_ = nullptr;
