@@ -735,6 +735,11 @@ constexpr Refusal kRefusals[] = {
        return s.model.is_moe() && s.layout.ep > 1 && s.recipe.precision == costmodel::Precision::Fp16;
      },
      "megatron-fp16-experts", "Megatron-LM has no expert parallelism in fp16", "use bf16, or ep1"},
+    // core_v0.15.3 megatron/core/transformer/moe/moe_layer.py, MoELayer.forward; main d98e8a6 as well.
+    {kMegatron | kBridge, [](S s) { return s.model.is_moe() && s.layout.tp > 1 && !s.layout.sp; },
+     "megatron-experts-want-sp",
+     "Megatron-Core trains no experts under tensor parallelism without sequence parallelism",
+     "add sp to the layout, or use tp1"},
     // core_v0.15.3 megatron/core/transformer/transformer_config.py, cuda_graph_impl; the one exception there,
     // graphs of attention alone (--cuda-graph-scope attn), no plan says.
     {kMegatron, [](S s) { return captures_graphs(s) && !unsaid(s, "--recompute-granularity"); },

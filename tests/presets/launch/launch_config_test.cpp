@@ -554,6 +554,20 @@ TEST(launch_config, plans_that_megatrons_own_checks_refuse_are_refused) {
   }
 }
 
+/// MoELayer.forward raises while it trains.
+TEST(launch_config, megatron_core_trains_no_experts_on_several_ranks_without_sequence_parallelism) {
+  const auto rule = [](const char* model, const char* layout, Launcher launcher) {
+    const auto rejected = launch_rejection(scenario(model, "16xH100", layout, "megatron"), launcher);
+    return rejected ? rejected->rule : std::string{};
+  };
+  for (const Launcher launcher : {Launcher::Megatron, Launcher::Bridge}) {
+    EXPECT_EQ(rule("mixtral-8x7b", "tp2 ep2 zero1", launcher), "megatron-experts-want-sp");
+    EXPECT_EQ(rule("mixtral-8x7b", "tp2 sp ep2 zero1", launcher), "");
+    EXPECT_EQ(rule("mixtral-8x7b", "ep2 zero1", launcher), "");
+    EXPECT_EQ(rule("llama-3.1-8b", "tp2 zero1", launcher), "");
+  }
+}
+
 TEST(launch_config, megatron_has_no_argument_for_offloaded_activations) {
   Scenario s = scenario("llama-3.1-8b", "16xH100", "zero1", "megatron");
   s.recipe.offload = costmodel::kOffloadActivations;
