@@ -28,6 +28,35 @@ Tensor made_beside(Device& device, std::int64_t rows, std::int64_t cols) {
 View submatrix(const View& matrix, const PreconditionedBlock& block) {
   return matrix.row_range(block.row, block.rows).column_range(block.col, block.cols);
 }
+/// At most tall × wide, row by row.
+std::vector<PreconditionedBlock> blocks_of(std::int64_t rows, std::int64_t cols, std::int64_t tall,
+                                           std::int64_t wide) {
+  std::vector<PreconditionedBlock> out;
+  for (std::int64_t row = 0; row < rows; row += tall) {
+    for (std::int64_t col = 0; col < cols; col += wide)
+      out.push_back(
+          {.row = row, .col = col, .rows = std::min(tall, rows - row), .cols = std::min(wide, cols - col)});
+  }
+  return out;
+}
+std::vector<double> identity_matrix(std::int64_t side) {
+  std::vector<double> out(static_cast<std::size_t>(side * side));
+  for (std::int64_t k = 0; k < side; ++k) out[static_cast<std::size_t>(k * (side + 1))] = 1;
+  return out;
+}
+/// A matrix of `cols` columns whose rows, or columns, stand in another order.
+std::vector<double> reordered(std::span<const double> matrix, std::int64_t cols,
+                              std::span<const std::int64_t> order, bool rows) {
+  std::vector<double> out;
+  out.reserve(matrix.size());
+  for (std::int64_t at = 0; at < std::ssize(matrix); ++at) {
+    const std::int64_t row = at / cols, col = at % cols;
+    const std::int64_t from = rows ? order[static_cast<std::size_t>(row)] * cols + col
+                                   : row * cols + order[static_cast<std::size_t>(col)];
+    out.push_back(matrix[static_cast<std::size_t>(from)]);
+  }
+  return out;
+}
 std::vector<double> on_the_host(Device& device, const View& view) {
   std::vector<double> values(static_cast<std::size_t>(view.elements()));
   device.download(values, view);
@@ -59,14 +88,8 @@ Preconditioners::Preconditioners(const Rank& rank, const ShardPlace& place)
     for (std::int64_t number = 0; number < t.matrices; ++number) {
       PreconditionedMatrix m{
           .tensor = i, .first = t.offset + number * rows * t.cols, .rows = rows, .cols = t.cols};
-      for (std::int64_t row = 0; row < rows; row += tall) {
-        for (std::int64_t col = 0; col < t.cols; col += wide) {
-          PreconditionedBlock block{.row = row, .col = col};
-          block.rows = std::min(tall, rows - row), block.cols = std::min(wide, t.cols - col);
-          block.sides = {side_of(block.rows), side_of(block.cols)};
-          m.blocks.push_back(block);
-        }
-      }
+      m.blocks = blocks_of(rows, t.cols, tall, wide);
+      for (PreconditionedBlock& block : m.blocks) block.sides = {side_of(block.rows), side_of(block.cols)};
       matrices_.push_back(std::move(m));
     }
     if (elements > before)
@@ -80,14 +103,8 @@ Preconditioners::Preconditioners(const Rank& rank, const ShardPlace& place)
   device.fill(bases_, 0);
   if (!blocks) return;
   for (const PreconditionedMatrix& m : matrices_) {
-    for (const PreconditionedBlock& block : m.blocks) {
-      for (const Side& side : block.sides) {
-        std::vector<double> one(static_cast<std::size_t>(side.length * side.length));
-        for (std::int64_t k = 0; k < side.length; ++k)
-          one[static_cast<std::size_t>(k * (side.length + 1))] = 1;
-        write(rank, bases_, side, one);
-      }
-    }
+    for (const PreconditionedBlock& block : m.blocks)
+      for (const Side& side : block.sides) write(rank, bases_, side, identity_matrix(side.length));
   }
 }
 
@@ -221,16 +238,8 @@ void Preconditioners::choose_bases(const Rank& rank, const PreconditionedBlock& 
     const std::vector<double> old = read(rank, bases_, side);
     const std::vector<std::int64_t> order = order_by_eigenvalue(moments, old, side.length);
     write(rank, bases_, side, iterated_basis(moments, old, order, side.length));
-    const std::vector<double> before = on_the_host(rank.device, second_moment);
-    std::vector<double> sorted(before.size());
-    for (std::int64_t r = 0; r < block.rows; ++r) {
-      for (std::int64_t c = 0; c < block.cols; ++c) {
-        const auto from_row = i == 0 ? order[static_cast<std::size_t>(r)] : r;
-        const auto from_col = i == 0 ? c : order[static_cast<std::size_t>(c)];
-        sorted[static_cast<std::size_t>(r * block.cols + c)] =
-            before[static_cast<std::size_t>(from_row * block.cols + from_col)];
-      }
-    }
+    const std::vector<double> sorted =
+        reordered(on_the_host(rank.device, second_moment), block.cols, order, i == 0);
     rank.device.upload(second_moment, std::span<const double>{sorted});
   }
 }
