@@ -37,14 +37,12 @@ bool answers(const TimelineData& data, std::size_t lane, std::size_t index, cons
 /// By lane: indices of what is kept of its spans.
 using KeptSpans = std::vector<std::vector<std::size_t>>;
 
-KeptSpans spansThatAnswer(const TimelineData& data, const std::vector<SpanWord>& asked) {
-  KeptSpans kept(data.lanes.size());
-  for (std::size_t lane = 0; lane < data.lanes.size(); ++lane) {
-    for (std::size_t i = 0; i < data.lanes[lane].spans.size(); ++i) {
-      if (std::all_of(asked.begin(), asked.end(),
-                      [&](const SpanWord& word) { return answers(data, lane, i, word); }))
-        kept[lane].push_back(i);
-    }
+std::vector<std::size_t> spansThatAnswer(const TimelineData& data, std::size_t lane,
+                                         const std::vector<SpanWord>& asked) {
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < data.lanes[lane].spans.size(); ++i) {
+    const auto answered = [&](const SpanWord& word) { return answers(data, lane, i, word); };
+    if (std::all_of(asked.begin(), asked.end(), answered)) kept.push_back(i);
   }
   return kept;
 }
@@ -67,12 +65,13 @@ std::shared_ptr<const TimelineData> filteredBy(const QString& words,
   for (const QString& word : words.simplified().split(u' ', Qt::SkipEmptyParts))
     asked.push_back(spanWord(word));
   if (asked.empty() || !all) return all;
-  const auto kept = std::make_shared<const KeptSpans>(spansThatAnswer(*all, asked));
+  const auto kept = std::make_shared<KeptSpans>();
   auto some = std::make_shared<TimelineData>(*all);
   for (std::size_t lane = 0; lane < all->lanes.size(); ++lane) {
+    kept->push_back(spansThatAnswer(*all, lane, asked));
     some->lanes[lane].spans.clear();
     some->lanes[lane].idle_is_bubble = false;
-    for (const std::size_t i : (*kept)[lane]) some->lanes[lane].spans.push_back(all->lanes[lane].spans[i]);
+    for (const std::size_t i : kept->back()) some->lanes[lane].spans.push_back(all->lanes[lane].spans[i]);
   }
   some->label = ofKept(all, &TimelineData::label, kept);
   some->words = ofKept(all, &TimelineData::words, kept);
