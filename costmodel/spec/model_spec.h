@@ -271,7 +271,8 @@ static_assert([] {
 [[nodiscard]] constexpr bool norms_follow(const ModelSpec& model, LayerClass c) {
   return model.norms_behind_branches && !c.recurrent;
 }
-/// The class at `index`; a multi-token-prediction module has a layer of the class of `model`'s last one.
+/// The class at `index`; a multi-token-prediction module has a layer of the class of `model`'s last one, or,
+/// where branches stand alone, two: attention, and experts or an MLP.
 [[nodiscard]] LayerClass layer_class_at(const ModelSpec& model, int index);
 
 /// Class of layer `layer`, counted from 0; behind the model's own layers stand its multi-token-prediction
