@@ -15,9 +15,9 @@ struct PathPart {
 };
 
 /// What made the step as long as it is, up to its last moment: each part begins when the one before ends, on
-/// the same stage, or at the stage whose message it waited for; the first where its stage begins. Whatever is not on it could
-/// take a little longer and the step would not. Where several chains are equally long, the one that stays on
-/// its stage. Empty without spans.
+/// the same stage, or at the stage whose message it waited for; the first where its stage begins. Whatever is
+/// not on it could take a little longer and the step would not. Where several chains are equally long, the
+/// one that stays on its stage. Empty without spans.
 [[nodiscard]] std::vector<PathPart> critical_path(const Simulation& simulation);
 
 }  // namespace hexaplan::costmodel
