@@ -293,7 +293,7 @@ FoldedPhases StepReplay::folded(Part part, LayerClass kind, const Techniques& t)
   if (passes_.data() == all_passes().data()) {
     return variant_of(sc_, part, kind, t).footprint.fold(sizes_);
   }
-  return Footprint{compile(forward_of(sc_, part, kind), t, passes_)}.fold(sizes_);
+  return Footprint{compile(forward_of(sc_, part, kind), of_layer(t, kind), passes_)}.fold(sizes_);
 }
 
 /// Output layer and loss by the rules of the framework profile: what comes and goes at either instant. The
@@ -331,9 +331,11 @@ StepReplay::Phases StepReplay::folded_both(Part part, LayerClass kind, Technique
 }
 
 StepReplay::Layer& StepReplay::layer_of(LayerClass kind, bool recomputed) {
-  Layer& layer = layers_[(kind.mtp ? 4U : 0U) + (kind.moe ? 2U : 0U) + (recomputed ? 1U : 0U)];
-  if (layer.compiled) return layer;
-  layer.compiled = true;
+  for (Layer& known : layers_) {
+    if (known.kind == kind && known.recomputed == recomputed) return known;
+  }
+  Layer& layer = layers_.emplace_back();
+  layer.kind = kind;
   layer.recomputed = recomputed;
   const Techniques t = techniques_of(sc_, recomputed);
   layer.layer = folded_both(Part::Layer, kind, t);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -58,7 +59,8 @@ class StepReplay {
     [[nodiscard]] const FoldedPhases& of(bool is_split) const { return is_split ? split : whole; }
   };
   struct Layer {
-    bool compiled = false, recomputed = false;
+    LayerClass kind;
+    bool recomputed = false;
     Phases before;        // of a multi-token-prediction module: the way to its layer
     Phases layer;         // … and its final norm, where that is a program of its own
     double cut_over = 1;  // ranks that cut what it keeps among them
@@ -172,8 +174,8 @@ class StepReplay {
   Sizes sizes_;
   StateTypes types_;
   std::span<const PassRow> passes_;
-  bool waits_;                   // whole gradients, for the last micro-batch
-  std::array<Layer, 8> layers_;  // by (multi-token prediction, MoE, recomputed)
+  bool waits_;                // whole gradients, for the last micro-batch
+  std::deque<Layer> layers_;  // of every class, recomputed or not, that was asked for
   FoldedPhases embedding_phases_{}, final_norm_phases_{}, head_phases_{};
   bool norm_apart_;  // runs_final_norm_apart
   Unit embedding_, final_norm_, head_, tied_copy_;

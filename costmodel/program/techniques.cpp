@@ -76,6 +76,15 @@ std::optional<std::string_view> first_gap(const Scenario& sc) {
   return std::nullopt;
 }
 
+bool keeps_masks(const Techniques& t) {
+  return t.keeps.by_rules && t.keeps.of[position(Saved::AttentionMask)] != SavedRule{};
+}
+
+Techniques of_layer(Techniques t, LayerClass kind) {
+  if (!kind.windowed) t.keeps.of[position(Saved::AttentionMask)] = {};
+  return t;
+}
+
 Techniques techniques_of(const Scenario& sc, bool whole_layer_recomputed) {
   const Layout& l = sc.layout;
   Techniques t;

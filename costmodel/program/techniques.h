@@ -98,5 +98,9 @@ struct Techniques {
 
 /// Techniques of the scenario for a layer that is, or is not, among those recomputed as a whole.
 [[nodiscard]] Techniques techniques_of(const Scenario& scenario, bool whole_layer_recomputed);
+/// True where layers with a window keep something that others do not.
+[[nodiscard]] bool keeps_masks(const Techniques& techniques);
+/// `techniques` in a layer of class `kind`: without a window it has no mask to keep.
+[[nodiscard]] Techniques of_layer(Techniques techniques, LayerClass kind);
 
 }  // namespace hexaplan::costmodel::program

@@ -29,12 +29,6 @@ Program forward_of(const Scenario& sc, Part part, LayerClass kind) {
 
 namespace {
 
-constexpr auto kMask = static_cast<std::size_t>(Saved::AttentionMask);
-/// True where layers with a window keep something that others do not.
-bool keeps_masks(const Techniques& t) {
-  return t.keeps.by_rules && t.keeps.of[kMask] != SavedRule{};
-}
-
 /// Equal for equal variants, and mostly different for others: comparing all techniques takes longer than the
 /// rest of the question.
 std::uint64_t tag_of(Part part, LayerClass kind, bool fused_loss, bool norm_apart, const Techniques& t) {
@@ -81,9 +75,7 @@ const Variant& variant_of(const Scenario& sc, Part part, LayerClass kind, const 
         v.techniques == t)
       return v;
   }
-  Techniques own = t;
-  if (!told.windowed) own.keeps.of[kMask] = {};
-  Program program = compile(forward_of(sc, part, kind), own);
+  Program program = compile(forward_of(sc, part, kind), of_layer(t, told));
   Footprint footprint{program};
   std::vector<Step> steps = steps_of(program);
   memo.tags.push_back(tag);

@@ -223,7 +223,7 @@ Program recompute_operators(Program p, const Techniques& t) {
 
 bool is_of_scores(Tensor tensor) {
   return tensor == Tensor::LogSumExp || tensor == Tensor::Scores || tensor == Tensor::CappedScores ||
-         tensor == Tensor::ScoresDropout || tensor == Tensor::AttentionMask;
+         tensor == Tensor::ScoresDropout;
 }
 
 /// What `modules` drop. Of core attention all is kept but the scores, or a flash kernel's statistics; norms

@@ -206,7 +206,7 @@ constexpr std::array<SavedTensor, kSavedCount> kTable{{
     {Saved::ScaledOutput, "adapter.scaled_output", scaled_outputs, kNo, 0, false},
     {Saved::RowNorms, "adapter.row_norms", adapted_outputs, kNo, 0, false},
     {Saved::AttentionMask, "attention.mask",
-     [](const Ctx& c) { return c.kind.windowed ? c.dims.tokens * c.dims.sequence : 0; }, kCore, 0, false},
+     [](const Ctx& c) { return c.kind.windowed ? c.dims.tokens * c.dims.sequence : 0; }, kNo, 0, false},
 }};
 
 double kept_share(const SavedTensor& tensor, const Recipe& recipe) {

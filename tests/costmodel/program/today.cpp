@@ -82,7 +82,7 @@ std::string first_difference(const Totals& program, const Totals& today) {
 Program layer_of(const Scenario& sc, LayerClass kind, std::span<const PassRow> passes) {
   const RecomputeMode mode = sc.recipe.recompute.mode;
   const bool whole = mode == RecomputeMode::Full || mode == RecomputeMode::Layers;
-  return compile(forward_layer(sc.model, kind), techniques_of(sc, whole), passes);
+  return compile(forward_layer(sc.model, kind), of_layer(techniques_of(sc, whole), kind), passes);
 }
 
 }  // namespace

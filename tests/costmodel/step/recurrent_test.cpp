@@ -8,6 +8,7 @@
 
 #include "costmodel/compute/operations.h"
 #include "costmodel/parameters/parameter_tensors.h"
+#include "costmodel/program/replay_memory.h"
 #include "costmodel/program/working_sets.h"
 #include "costmodel/spec/beyond_abilities.h"
 #include "costmodel/spec/rules.h"
@@ -405,6 +406,13 @@ TEST(recurrent_layers, a_stage_keeps_the_sum_of_its_layers) {
     if (of_layers && (entry.alive & kForward) != 0) activations += entry.size().value();
   }
   EXPECT_NEAR(activations / (24 * kept(sc, kRecurrent) + 8 * kept(sc, {})), 1, 1e-12);
+}
+
+TEST(recurrent_layers, are_replayed_class_by_class) {
+  Scenario sc = with_delta_net();
+  sc.recipe.global_batch = 16;
+  const double activations = replay_memory(sc, 0).at[index_of(kBackward)].activations.value();
+  EXPECT_NEAR(activations / (24 * kept(sc, kRecurrent) + 8 * kept(sc, {})), 1, 0.01);
 }
 
 TEST(recurrent_layers, tensor_parallel_ranks_have_whole_heads) {

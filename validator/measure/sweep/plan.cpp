@@ -272,7 +272,7 @@ std::vector<Point> special_gemms(const PlanLimits& limits) {
 struct AttentionHeads {
   std::int64_t heads, kv_heads, head_dim, tokens;
   std::int64_t v_head_dim = 0;  // 0: as queries and keys
-  bool rare = false;            // a quick sweep has them at two sequences, without other masks
+  bool rare = false;            // a quick sweep has them at two sequences
 };
 // The last are latent heads: published config.json of DeepSeek-V2-Lite (Hugging Face), and of a rank of
 // DeepSeek-V3 under tp=8.
@@ -317,7 +317,7 @@ std::vector<Point> attentions(const PlanLimits& limits) {
       AttentionShape shape = attention_of(heads, sequence);
       add_attention(points, shape);
       const auto s = static_cast<double>(sequence);
-      if (quick && (heads.rare || (sequence != 4096 && sequence != 256))) continue;
+      if (quick && sequence != 4096 && sequence != 256) continue;
       // The unmasked halves of a zig-zag ring: all queries against half of the keys.
       shape.causal = false;
       shape.seq_kv = sequence / 2;
