@@ -50,7 +50,7 @@ using validator::SweepProgress;
 using validator::SweepResult;
 
 constexpr Seconds kQuickBudget{100}, kFullBudget{1800};
-/// Of the budget for kernels, where collectives follow.
+/// Of the budget for kernels at most, where collectives follow.
 constexpr double kKernelShare = 0.8;
 /// One execution of a point may take so much of the budget: with its thirteen runs, hundreds of points fit.
 constexpr double kLongestRunShare = 1.0 / 1500;

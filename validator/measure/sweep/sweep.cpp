@@ -253,10 +253,11 @@ class JobSweep {
   void run(Communicator& world) {
     const std::unique_ptr<Device> device = on_.make_device(world.rank());
     if (kernels_ != nullptr && kernels_->on_every_rank) refuse_different_devices(world, *device);
-    if (kernels_ != nullptr) measure_kernels(world, *device);
+    SweepOptions options = options_;
+    if (kernels_ != nullptr) options.budget += measure_kernels(world, *device);
     const DeviceInUse in_use{world, *device};
     CollectiveBench bench{*device, world, on_.bench};
-    sweep(world, collectives_, options_, [&](const Point& point) {
+    sweep(world, collectives_, options, [&](const Point& point) {
       return Sampled{bench.measure(point), std::nullopt};
     });
   }
@@ -265,14 +266,19 @@ class JobSweep {
   [[nodiscard]] SweepResult take_result() { return std::move(result_); }
 
  private:
-  void measure_kernels(Communicator& world, Device& device) {
+  /// What is left of the kernels' budget.
+  Seconds measure_kernels(Communicator& world, Device& device) {
+    const auto begin = std::chrono::steady_clock::now();
     RankKernels kernels{*kernels_, on_.bench, world, device};
     const std::vector<Point> plan = kernels.plan();
     sweep(world, plan, kernels_->options, [&](const Point& point) { return kernels.measure(point); });
     std::vector<DeviceSpeed> speeds = kernels.speeds();
-    if (world.rank() != 0) return;
+    const Seconds taken{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+    const Seconds left = std::max(Seconds{}, kernels_->options.budget - taken);
+    if (world.rank() != 0) return left;
     result_.devices = std::move(speeds);
     if (kernels_->done) kernels_->done(device);
+    return left;
   }
 
   template <class Measure>

@@ -70,7 +70,8 @@ struct KernelSweep {
 
 /// The same for kernels and then collectives, on all ranks of the backend, a point at a time. World rank 0
 /// stores and decides; in other processes the result is empty and `store` may be nullptr. `kernels`: nullptr,
-/// none. Throws RankFault; std::runtime_error within it where ranks have GPUs of several types.
+/// none; what they leave of their budget is added to the links'. Throws RankFault; std::runtime_error within
+/// it where ranks have GPUs of several types.
 [[nodiscard]] SweepResult sweep_ranks(const KernelSweep* kernels, std::span<const Point> collectives,
                                       const RankSweep& on, MeasurementStore* store,
                                       const SweepOptions& options);
