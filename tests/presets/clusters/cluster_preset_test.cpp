@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -95,7 +96,9 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// A cluster file with these tiers, as parse_cluster takes it.
 std::string file_with_tiers(const std::string& tiers, const std::string& sources) {
-  const std::filesystem::path path = std::filesystem::path{testing::TempDir()} / "tiers_cluster.json";
+  // Tests run beside each other.
+  const std::filesystem::path path =
+      std::filesystem::path{testing::TempDir()} / fmt::format("tiers_cluster_{}.json", getpid());
   std::ofstream{path}
       << R"({"title": "t", "gpu": "h100-80-sxm", "nodes": 64, "gpus_per_node": 8, "network": "ib",)"
       << R"( "network_gbps": 3200, "network_tiers": )" << tiers << R"(, "sources": {)" << sources << "}}";
