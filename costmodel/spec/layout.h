@@ -94,6 +94,10 @@ struct Layout {
     return static_cast<std::int64_t>(dp) * tp * cp * pp;
   }
   [[nodiscard]] constexpr std::int64_t world_size() const { return outer_replicas * replica_size(); }
+  /// Ranks that one more of dp adds.
+  [[nodiscard]] constexpr std::int64_t ranks_per_dp() const {
+    return static_cast<std::int64_t>(outer_replicas) * tp * cp * pp;
+  }
   /// Ranks that see batches of their own in a step.
   [[nodiscard]] constexpr std::int64_t batch_ranks() const { return std::int64_t{outer_replicas} * dp; }
   [[nodiscard]] constexpr int expert_tensor() const { return etp > 0 ? etp : tp; }

@@ -100,7 +100,7 @@ bool dimensions_are_positive(const Scenario& sc, Reason* why) {
 bool fills_the_cluster(const Scenario& sc, Reason* why) {
   const Layout& l = sc.layout;
   if (l.world_size() == sc.cluster.gpus) return true;
-  const std::int64_t model_ranks = static_cast<std::int64_t>(l.outer_replicas) * l.tp * l.cp * l.pp;
+  const std::int64_t model_ranks = l.ranks_per_dp();
   const std::string_view replicas = l.outer_replicas > 1 ? "diloco·" : "";
   return fails(why, [&] {
     return Reason{fmt::format("{}dp·tp·cp·pp = {} but the cluster has {} GPUs", replicas, l.world_size(),

@@ -310,8 +310,7 @@ void apply_grid(const Unit& unit, const Space& space, const Candidate& candidate
   Layout& l = sc.layout;
   apply(unit, sc);
   l.pp = s.pp[candidate.pp];
-  const std::int64_t model_ranks = static_cast<std::int64_t>(l.outer_replicas) * l.tp * l.cp * l.pp;
-  l.dp = static_cast<int>(std::max<std::int64_t>(1, sc.cluster.gpus / model_ranks));
+  l.dp = static_cast<int>(std::max<std::int64_t>(1, sc.cluster.gpus / l.ranks_per_dp()));
   l.order = s.order[candidate.order];
   l.sharding = space.shardings_for(l.dp * l.cp, unit.offload)[candidate.sharding];
 }

@@ -132,8 +132,7 @@ void UnitSearch::grid(std::uint16_t pp) {
   candidate_ = {.unit = candidate_.unit, .pp = pp};
   Layout& l = sc_.layout;
   l.pp = space_.lists.pp[pp];
-  const std::int64_t model_ranks = static_cast<std::int64_t>(l.outer_replicas) * l.tp * l.cp * l.pp;
-  l.dp = static_cast<int>(std::max<std::int64_t>(1, sc_.cluster.gpus / model_ranks));
+  l.dp = static_cast<int>(std::max<std::int64_t>(1, sc_.cluster.gpus / l.ranks_per_dp()));
   l.vpp = 1;
   l.split = StageSplit::Even;
   l.sp = false;

@@ -405,7 +405,7 @@ LaunchReading settled(const LaunchReading& said, Launcher launcher, std::string_
   settle_reading(reading, launcher);
   if (reading.gpus > 0 || !is_gpu_type(std::string{cluster})) return reading;
   const costmodel::Layout& layout = reading.plan.layout;
-  const std::int64_t gpus = static_cast<std::int64_t>(layout.tp) * layout.cp * layout.pp;
+  const std::int64_t gpus = layout.ranks_per_dp();
   reading = said;
   reading.gpus = gpus;
   reading.notes.push_back(

@@ -415,7 +415,7 @@ void settle_megatron_sharding(R r) {
 /// dp, where the world's size is known.
 void settle_world(R r) {
   costmodel::Layout& layout = r.plan.layout;
-  const std::int64_t others = static_cast<std::int64_t>(layout.tp) * layout.cp * layout.pp;
+  const std::int64_t others = layout.ranks_per_dp();
   if (r.dp_said) {
     if (r.gpus == 0 && layout.dp <= 10'000'000 / others) r.gpus = layout.dp * others;
   } else if (r.gpus > 0 && r.gpus % others == 0) {
@@ -523,7 +523,7 @@ void settle_nanotron(R r) {
 
 void settle_torch_sharding(R r) {
   costmodel::Layout& layout = r.plan.layout;
-  const std::int64_t others = static_cast<std::int64_t>(layout.tp) * layout.cp * layout.pp;
+  const std::int64_t others = layout.ranks_per_dp();
   if (r.shards > 0) {
     r.dp_said = true;
     layout.dp = static_cast<int>(std::min<std::int64_t>(r.replicas * r.shards, 1'000'000));

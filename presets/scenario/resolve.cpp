@@ -149,7 +149,7 @@ namespace {
 /// dp so that the layout fills the cluster.
 int data_parallel(const Layout& layout, std::int64_t gpus) {
   const int replicas = layout.outer_replicas;
-  const std::int64_t others = static_cast<std::int64_t>(replicas) * layout.tp * layout.cp * layout.pp;
+  const std::int64_t others = layout.ranks_per_dp();
   if (gpus % others != 0) {
     const bool several = replicas > 1;
     throw InputError(

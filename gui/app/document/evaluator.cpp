@@ -140,8 +140,7 @@ void Evaluator::lookUp(Evaluation& result) {
   });
   attempt(request.cluster, result.has_cluster, [&] { result.scenario.cluster = cluster(request.cluster); });
   costmodel::Layout& layout = result.scenario.layout;
-  const std::int64_t replica =
-      static_cast<std::int64_t>(layout.outer_replicas) * layout.tp * layout.cp * layout.pp;
+  const std::int64_t replica = layout.ranks_per_dp();
   if (result.has_cluster && !request.layout.dp_given && result.scenario.cluster.gpus % replica == 0)
     layout.dp = static_cast<int>(result.scenario.cluster.gpus / replica);
 }

@@ -166,7 +166,7 @@ QString worldFollows(const Evaluation& e) {
   if (!e.has_cluster) return {};
   const Layout& l = e.scenario.layout;
   return QCoreApplication::translate("Field", "× %1 = %2 GPUs")
-      .arg(static_cast<qint64>(l.outer_replicas) * l.tp * l.cp * l.pp)
+      .arg(static_cast<qint64>(l.ranks_per_dp()))
       .arg(static_cast<qint64>(l.world_size()));
 }
 
@@ -184,7 +184,7 @@ Field dataParallel() {
               [](ScenarioRequest& request, const std::string& text, const Evaluation&) {
                 const std::int64_t dp = parseWhole(text, "dp", 1, kMostDegree);
                 const Layout& l = request.layout.layout;
-                writeGpuCount(request, dp * l.outer_replicas * l.tp * l.cp * l.pp);
+                writeGpuCount(request, dp * l.ranks_per_dp());
                 request.layout.dp_given = false;
                 request.layout.layout.dp = 1;
               },
