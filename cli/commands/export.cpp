@@ -21,11 +21,9 @@ using presets::JsonValue;
 namespace {
 
 presets::Starter starter_called(std::string_view word, const presets::LaunchFormat& format) {
-  using presets::Starter;
-  const Starter starter = word == "sbatch"       ? Starter::Sbatch
-                          : word == "accelerate" ? Starter::Accelerate
-                                                 : Starter::Torchrun;
-  if (can_start(starter, format.launcher)) return starter;
+  for (const auto& [name, starter] : presets::kStarterNames) {
+    if (name == word && can_start(starter, format.launcher)) return starter;
+  }
   throw UsageError{
       fmt::format("--wrap: got \"{}\", expected torchrun or sbatch for {}; accelerate starts trl, axolotl "
                   "and llamafactory",

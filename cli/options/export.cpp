@@ -1,17 +1,21 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cli/options/command_row.h"
-#include "presets/launch/launch_config.h"
+#include "presets/json/spec_names.h"
+#include "presets/launch/launch_wrapper.h"
 
 namespace hexaplan::cli {
 
 namespace {
 
 Command checked_export(const ExportOptions& options) {
-  if (!options.wrap.empty() && options.wrap != "torchrun" && options.wrap != "sbatch" &&
-      options.wrap != "accelerate")
+  const std::vector<std::string> starters = presets::names_in(presets::kStarterNames);
+  if (!options.wrap.empty() && std::ranges::find(starters, options.wrap) == starters.end())
     throw UsageError{
         fmt::format("--wrap: got \"{}\", expected torchrun, sbatch or accelerate", options.wrap)};
   return options;
@@ -36,12 +40,10 @@ CommandRow export_row() {
        "fsdp2, fsdp1 and deepspeed). Default: the framework's own",
        &options->target});
   row.options.push_back(
-      {"--wrap",
-       "STARTER",
+      {"--wrap", "STARTER",
        "A shell script that holds the file and starts it, with the environment that the "
        "framework demands: torchrun, sbatch, accelerate (for trl, axolotl and llamafactory)",
-       &options->wrap,
-       {"torchrun", "sbatch", "accelerate"}});
+       &options->wrap, presets::names_in(presets::kStarterNames)});
   row.finish = [options] { return checked_export(*options); };
   return row;
 }

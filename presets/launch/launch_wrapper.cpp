@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "costmodel/units/ceil_div.h"
+#include "presets/frameworks/framework_preset.h"
 #include "presets/launch/launch_words.h"
 #include "presets/launch/trainer_plan.h"
 
@@ -143,7 +144,7 @@ std::string_view mixed_precision_of(S s) {
 
 /// Version 1 has a strategy, version 2 says whether parameters are given back, and hybrid sharding as a mesh.
 std::string fsdp_lines(S s) {
-  const bool first = s.framework.name.starts_with("fsdp1"), gives_back = s.layout.sharding.stage == 3;
+  const bool first = is_version_of(s.framework, "fsdp1"), gives_back = s.layout.sharding.stage == 3;
   const bool hybrid = state_replicas(s) > 1;
   std::string text = fmt::format("fsdp_config:\n  fsdp_version: {}\n", first ? 1 : 2);
   if (first) {

@@ -4,12 +4,15 @@
 #include <string_view>
 #include <vector>
 
+#include "costmodel/units/enum_table.h"
 #include "presets/launch/launch_config.h"
 
 namespace hexaplan::presets {
 
 /// Who starts the processes of a job.
 enum class Starter : std::uint8_t { Torchrun, Sbatch, Accelerate };
+inline constexpr costmodel::Named<Starter> kStarterNames[] = {
+    {"torchrun", Starter::Torchrun}, {"sbatch", Starter::Sbatch}, {"accelerate", Starter::Accelerate}};
 /// accelerate starts the trainers above Hugging Face's Trainer, the others everything.
 [[nodiscard]] constexpr bool can_start(Starter starter, Launcher launcher) {
   return starter != Starter::Accelerate || is_trainer(launcher);
