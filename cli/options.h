@@ -158,7 +158,7 @@ struct CompareOptions {
 struct ExportOptions {
   ScenarioOptions question;
   std::string target;  // whose file; empty: the framework's own
-  std::string wrap;    // "torchrun", "sbatch": a script that starts it; empty: the configuration alone
+  std::string wrap;    // one of kStarterNames: a script that starts it; empty: the configuration alone
 };
 
 /// A cluster's file from what its machines say of themselves.

@@ -44,9 +44,8 @@ struct PackedLayers {
   bool attention = false;  // queries, keys and values
   bool mlp = false;        // gate and up
 };
-/// A framework whose own layers are packed adapts queries
-/// and values by themselves where it is asked to (NVIDIA-NeMo/Megatron-Bridge
-/// src/megatron/bridge/peft/canonical_lora.py).
+/// A framework whose own layers are packed adapts queries and values by themselves where it is asked to
+/// (NVIDIA-NeMo/Megatron-Bridge src/megatron/bridge/peft/canonical_lora.py).
 [[nodiscard]] constexpr PackedLayers packed_layers(const Scenario& scenario) {
   const FrameworkProfile& f = scenario.framework;
   if (scenario.recipe.fine_tune == FineTune::Ia3) return {};

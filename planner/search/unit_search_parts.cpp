@@ -15,7 +15,8 @@ Recompute operations_of(Recompute recompute) {
   return recompute;
 }
 
-/// Quantised recipes cast weights once per step; an explicit step keeps the tokens of all its micro-batches.
+/// Quantised recipes cast weights once per step; Hexaplan's executor keeps the tokens of all its
+/// micro-batches.
 bool counts_microbatches(const Scenario& sc) {
   return is_quantized(sc.recipe.precision) || sc.framework.replays_parameters;
 }

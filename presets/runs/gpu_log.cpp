@@ -9,6 +9,7 @@
 #include <iterator>
 #include <numeric>
 
+#include "costmodel/units/trimmed.h"
 #include "presets/json/input_error.h"
 #include "presets/json/read_text_file.h"
 
@@ -51,16 +52,11 @@ struct SmiTable {
   std::vector<std::size_t> lines;                   // of the file, from 1
 };
 
-std::string_view without_blanks(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(" \t\r"), text.size());
-  return text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
-}
-
 std::vector<std::string_view> cells_of(std::string_view line) {
   std::vector<std::string_view> cells;
   for (std::size_t begin = 0; begin <= line.size();) {
     const std::size_t end = std::min(line.find(',', begin), line.size());
-    cells.push_back(without_blanks(line.substr(begin, end - begin)));
+    cells.push_back(costmodel::trimmed(line.substr(begin, end - begin)));
     begin = end + 1;
   }
   return cells;
@@ -71,7 +67,7 @@ SmiTable read_smi_table(std::string_view text, std::string file) {
   std::size_t number = 0;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = without_blanks(text.substr(0, end));
+    const std::string_view line = costmodel::trimmed(text.substr(0, end));
     text.remove_prefix(std::min(text.size(), end + 1));
     ++number;
     if (line.empty()) continue;
@@ -93,7 +89,7 @@ SmiTable read_smi_table(std::string_view text, std::string file) {
 
 /// The column's name, without its unit: "memory.used [MiB]".
 std::string_view title_of_column(std::string_view cell) {
-  return without_blanks(cell.substr(0, cell.find('[')));
+  return costmodel::trimmed(cell.substr(0, cell.find('[')));
 }
 
 /// "98 %", "61234 MiB", "1755"; nothing of "[N/A]", "[Not Supported]", "[Unknown Error]".

@@ -26,6 +26,10 @@ struct CellColumn {
 std::string number_cell(std::int64_t value) {
   return std::to_string(value);
 }
+/// Empty: none, or the usual number.
+std::string cell_above(std::int64_t usual, std::int64_t value) {
+  return value > usual ? number_cell(value) : std::string{};
+}
 std::string bool_cell(bool value) {
   return value ? "1" : "0";
 }
@@ -222,12 +226,9 @@ const CellColumn kCells[] = {
     {"vpp", [](const Scenario& s) { return number_cell(s.layout.vpp); }},
     {"cp", [](const Scenario& s) { return number_cell(s.layout.cp); }},
     {"ep", [](const Scenario& s) { return number_cell(s.layout.ep); }},
-    {"etp", [](const Scenario& s) { return s.layout.etp > 0 ? number_cell(s.layout.etp) : std::string{}; }},
+    {"etp", [](const Scenario& s) { return cell_above(0, s.layout.etp); }},
     {"dp", [](const Scenario& s) { return number_cell(s.layout.dp); }},
-    {"shard_size",
-     [](const Scenario& s) {
-       return s.layout.sharding.group > 0 ? number_cell(s.layout.sharding.group) : std::string{};
-     }},
+    {"shard_size", [](const Scenario& s) { return cell_above(0, s.layout.sharding.group); }},
     {"sp", [](const Scenario& s) { return bool_cell(s.layout.sp); }},
     {"zero", sharding},
     {"schedule", [](const Scenario& s) { return text_cell(name_in(kScheduleNames, s.layout.schedule)); }},
@@ -243,32 +244,14 @@ const CellColumn kCells[] = {
     {"grad_dtype", [](const Scenario& s) { return dtype(s.recipe.gradient_dtype); }},
     {"optimizer_norm",
      [](const Scenario& s) { return text_cell(name_in(kOptimizerNames, s.recipe.optimizer)); }},
-    {"projection_rank",
-     [](const Scenario& s) {
-       return s.recipe.projection_rank > 0 ? number_cell(s.recipe.projection_rank) : std::string{};
-     }},
-    {"projection_interval",
-     [](const Scenario& s) {
-       return s.recipe.projection_interval > 0 ? number_cell(s.recipe.projection_interval) : std::string{};
-     }},
+    {"projection_rank", [](const Scenario& s) { return cell_above(0, s.recipe.projection_rank); }},
+    {"projection_interval", [](const Scenario& s) { return cell_above(0, s.recipe.projection_interval); }},
     {"precondition_frequency",
-     [](const Scenario& s) {
-       return s.recipe.precondition_frequency > 0 ? number_cell(s.recipe.precondition_frequency)
-                                                  : std::string{};
-     }},
-    {"max_precondition_dim",
-     [](const Scenario& s) {
-       return s.recipe.max_precondition_dim > 0 ? number_cell(s.recipe.max_precondition_dim) : std::string{};
-     }},
+     [](const Scenario& s) { return cell_above(0, s.recipe.precondition_frequency); }},
+    {"max_precondition_dim", [](const Scenario& s) { return cell_above(0, s.recipe.max_precondition_dim); }},
     {"optimizer_in_backward", [](const Scenario& s) { return bool_cell(s.recipe.optimizer_in_backward); }},
-    {"outer_replicas",
-     [](const Scenario& s) {
-       return s.layout.outer_replicas > 1 ? number_cell(s.layout.outer_replicas) : std::string{};
-     }},
-    {"outer_steps",
-     [](const Scenario& s) {
-       return s.recipe.outer.taken() ? number_cell(s.recipe.outer.every) : std::string{};
-     }},
+    {"outer_replicas", [](const Scenario& s) { return cell_above(1, s.layout.outer_replicas); }},
+    {"outer_steps", [](const Scenario& s) { return cell_above(0, s.recipe.outer.every); }},
     {"outer_dtype",
      [](const Scenario& s) {
        return s.recipe.outer.taken() ? text_cell(name_in(kOuterDTypeNames, s.recipe.outer.dtype))
@@ -287,14 +270,11 @@ const CellColumn kCells[] = {
     {"recompute_layers",
      [](const Scenario& s) {
        const int of_stage = s.recipe.recompute.layers * costmodel::chunks_per_stage(s.layout);
-       return of_stage > 0 ? number_cell(of_stage) : std::string{};
+       return cell_above(0, of_stage);
      }},
     {"recompute_modules", modules_cell},
     {"finetune", [](const Scenario& s) { return text_cell(name_in(kFineTuneNames, s.recipe.fine_tune)); }},
-    {"lora_rank",
-     [](const Scenario& s) {
-       return s.recipe.lora_rank > 0 ? number_cell(s.recipe.lora_rank) : std::string{};
-     }},
+    {"lora_rank", [](const Scenario& s) { return cell_above(0, s.recipe.lora_rank); }},
 };
 
 /// Columns of the measurement, behind those of the scenario.
