@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "costmodel/spec/axes_text.h"
 #include "costmodel/spec/chunk_order.h"
 #include "costmodel/spec/local_dims.h"
 #include "costmodel/spec/optimizer_traits.h"
@@ -101,13 +102,12 @@ bool fills_the_cluster(const Scenario& sc, Reason* why) {
   const Layout& l = sc.layout;
   if (l.world_size() == sc.cluster.gpus) return true;
   const std::int64_t model_ranks = l.ranks_per_dp();
-  const std::string_view replicas = l.outer_replicas > 1 ? "diloco·" : "";
   return fails(why, [&] {
-    return Reason{fmt::format("{}dp·tp·cp·pp = {} but the cluster has {} GPUs", replicas, l.world_size(),
-                              sc.cluster.gpus),
-                  sc.cluster.gpus % model_ranks == 0 ? fmt::format("use dp={}", sc.cluster.gpus / model_ranks)
-                                                     : fmt::format("{}tp·cp·pp = {} must divide {} GPUs",
-                                                                   replicas, model_ranks, sc.cluster.gpus)};
+    return Reason{
+        fmt::format("{} = {} but the cluster has {} GPUs", axes_text(l), l.world_size(), sc.cluster.gpus),
+        sc.cluster.gpus % model_ranks == 0
+            ? fmt::format("use dp={}", sc.cluster.gpus / model_ranks)
+            : fmt::format("{} = {} must divide {} GPUs", axes_text(l, false), model_ranks, sc.cluster.gpus)};
   });
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "costmodel/spec/axes_text.h"
 #include "costmodel/units/nearest_name.h"
 #include "costmodel/units/parse_number.h"
 #include "presets/json/utf8.h"
@@ -118,8 +119,7 @@ class LayoutBuilder {
       if (world > kMaxWorld) {
         throw InputError{{.field = std::string{field_},
                           .value = "a world of more than 10 million ranks",
-                          .expected = fmt::format("{}dp·tp·cp·pp of at most 10,000,000",
-                                                  request_.layout.outer_replicas > 1 ? "diloco·" : "")}};
+                          .expected = costmodel::axes_text(request_.layout) + " of at most 10,000,000"}};
       }
     }
     if (request_.layout.vpp > 1 && !used("schedule"))

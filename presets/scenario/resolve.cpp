@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "costmodel/program/not_modelled.h"
+#include "costmodel/spec/axes_text.h"
 #include "costmodel/spec/beyond_abilities.h"
 #include "presets/calibration/read_calibration.h"
 #include "presets/calibration/run_calibration.h"
@@ -151,13 +152,12 @@ int data_parallel(const Layout& layout, std::int64_t gpus) {
   const int replicas = layout.outer_replicas;
   const std::int64_t others = layout.ranks_per_dp();
   if (gpus % others != 0) {
-    const bool several = replicas > 1;
     throw InputError(
         {.field = "layout",
-         .value = fmt::format("{}tp{} cp{} pp{}", several ? fmt::format("diloco{} ", replicas) : "",
+         .value = fmt::format("{}tp{} cp{} pp{}", replicas > 1 ? fmt::format("diloco{} ", replicas) : "",
                               layout.tp, layout.cp, layout.pp),
-         .expected =
-             fmt::format("{}tp·cp·pp that divides {} GPUs, not {}", several ? "diloco·" : "", gpus, others)});
+         .expected = fmt::format("{} that divides {} GPUs, not {}", costmodel::axes_text(layout, false), gpus,
+                                 others)});
   }
   return static_cast<int>(gpus / others);
 }
