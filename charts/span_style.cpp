@@ -11,16 +11,16 @@ using costmodel::SpanKind;
 const SpanStyle& style_of(SpanKind kind) {
   static constexpr std::array<SpanStyle, kSpanKinds> kStyles{{
       {"#56b4e9", "#000000", 'F'},  // forward: sky blue
-      {"#009e73", "#ffffff", 'B'},  // backward: bluish green
-      {"#009e73", "#ffffff", 'I'},  // backward input
-      {"#f0e442", "#000000", 'W'},  // backward weight: yellow
+      {"#0072b2", "#ffffff", 'B'},  // backward: blue
+      {"#0072b2", "#ffffff", 'I'},  // backward input
+      {"#009e73", "#000000", 'W'},  // backward weight: bluish green
       {"#cc79a7", "#000000", 'R'},  // recompute: reddish purple
-      {"#d55e00", "#ffffff", 'c'},  // collective: vermilion
+      {"#d55e00", "#000000", 'c'},  // collective: vermilion
       {"#8c8c8c", "#000000", 's'},  // send forward
       {"#bdbdbd", "#000000", 's'},  // send backward
       {"#e69f00", "#000000", 'g'},  // gradient reduction: orange
-      {"#0072b2", "#ffffff", 'p'},  // parameter gather: blue
-      {"#000000", "#ffffff", 'O'},  // optimizer
+      {"#f0e442", "#000000", 'p'},  // parameter gather: yellow
+      {"#5e4fa2", "#ffffff", 'O'},  // optimizer: violet
       {"#595959", "#ffffff", 'h'},  // host
       {"#a6611a", "#ffffff", 'o'},  // outer gradients: brown
   }};

@@ -7,7 +7,8 @@
 
 namespace hexaplan::charts {
 
-/// How a kind of span is shown everywhere: colours of Okabe and Ito's palette, told apart by people with any
+/// How a kind of span is shown everywhere, in the window too: colours of Okabe and Ito's palette with a
+/// violet and a brown beside them, told apart by people with any
 /// colour vision (https://jfly.uni-koeln.de/color/), and a letter where there is no colour.
 struct SpanStyle {
   std::string_view fill;

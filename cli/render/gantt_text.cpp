@@ -30,8 +30,8 @@ constexpr std::size_t kStagesShown = 24;
 constexpr double kLabelCells = 4;  // of the shortest pass, for "F12" and a seam
 
 /// Nearest of the 256 terminal colours to the chart's, by SpanKind.
-constexpr std::array<int, kSpanKinds> kTerminalColours = {117, 35,  35, 227, 175, 202, 246,
-                                                          250, 214, 67, 250, 240, 208};
+constexpr std::array<int, kSpanKinds> kTerminalColours = {117, 32,  32,  35,  175, 202, 246,
+                                                          250, 214, 227, 104, 240, 208};
 
 /// A piece of the step and the cells it is shown in.
 struct Window {

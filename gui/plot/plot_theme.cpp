@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "charts/colour_scale.h"
+#include "charts/span_style.h"
 
 namespace hexaplan::gui {
 namespace {
@@ -26,44 +27,55 @@ constexpr QRgb kViolet = 0xff5e4fa2, kVioletDark = 0xff9b8fd9;
 constexpr QRgb kBrown = 0xff8c510a, kBrownDark = 0xffc98b45;
 constexpr QRgb kGrey = 0xff8a8a8a, kGreyDark = 0xff9a9a9a;
 constexpr QRgb kPale = 0xffdedede, kPaleDark = 0xff454a52;
-constexpr std::array<InkRow, kInks> kRows{{
-    {Ink::Parameters, kBlue, kBlueDark, Pattern::Solid},
-    {Ink::Gradients, kSky, kSkyDark, Pattern::Rising},
-    {Ink::OptimizerState, kGreen, kGreenDark, Pattern::Solid},
-    {Ink::Activations, kOrange, kOrangeDark, Pattern::Solid},
-    {Ink::Logits, kYellow, kYellowDark, Pattern::Falling},
-    {Ink::Transient, kPink, kPinkDark, Pattern::Solid},
-    {Ink::CommunicationBuffers, kBrown, kBrownDark, Pattern::Crossed},
-    {Ink::Overhead, kGrey, kGreyDark, Pattern::Horizontal},
-    {Ink::Cached, kPale, kPaleDark, Pattern::Vertical},
-    {Ink::Gemm, kBlue, kBlueDark, Pattern::Solid},
-    {Ink::Attention, kSky, kSkyDark, Pattern::Solid},
-    {Ink::MemoryBound, kGreen, kGreenDark, Pattern::Solid},
-    {Ink::Recompute, kPink, kPinkDark, Pattern::Rising},
-    {Ink::Launch, kYellow, kYellowDark, Pattern::Falling},
-    {Ink::TensorParallel, kOrange, kOrangeDark, Pattern::Rising},
-    {Ink::ContextParallel, kOrange, kOrangeDark, Pattern::Vertical},
-    {Ink::ExpertParallel, kOrange, kOrangeDark, Pattern::Crossed},
-    {Ink::PipelineMessages, kBrown, kBrownDark, Pattern::Horizontal},
-    {Ink::Bubble, kPale, kPaleDark, Pattern::Falling},
-    {Ink::DataParallel, kBrown, kBrownDark, Pattern::Rising},
-    {Ink::OptimizerStep, kViolet, kVioletDark, Pattern::Vertical},
-    {Ink::Host, kGrey, kGreyDark, Pattern::Horizontal},
-    {Ink::Forward, kSky, kSkyDark, Pattern::Solid},
-    {Ink::Backward, kBlue, kBlueDark, Pattern::Solid},
-    {Ink::BackwardInput, kBlue, kBlueDark, Pattern::Solid},
-    {Ink::BackwardWeight, kGreen, kGreenDark, Pattern::Solid},
-    {Ink::HiddenCommunication, kYellow, kYellowDark, Pattern::Solid},
-    {Ink::ExposedCommunication, kOrange, kOrangeDark, Pattern::Rising},
-    {Ink::AsPredicted, kPale, kPaleDark, Pattern::Solid},
-    {Ink::Slower, kPink, kPinkDark, Pattern::Rising},
-    {Ink::Faster, kViolet, kVioletDark, Pattern::Falling},
-    {Ink::NotPredicted, kGrey, kGreyDark, Pattern::Horizontal},
-}};
+/// What spans have in the pictures of the command and the page, too.
+QRgb ofSpans(costmodel::SpanKind kind) {
+  const std::string_view fill = charts::style_of(kind).fill;
+  return QColor(QString::fromLatin1(fill.data(), static_cast<qsizetype>(fill.size()))).rgb();
+}
+
+const std::array<InkRow, kInks>& inkRows() {
+  using costmodel::SpanKind;
+  static const std::array<InkRow, kInks> rows{{
+      {Ink::Parameters, kBlue, kBlueDark, Pattern::Solid},
+      {Ink::Gradients, kSky, kSkyDark, Pattern::Rising},
+      {Ink::OptimizerState, kGreen, kGreenDark, Pattern::Solid},
+      {Ink::Activations, kOrange, kOrangeDark, Pattern::Solid},
+      {Ink::Logits, kYellow, kYellowDark, Pattern::Falling},
+      {Ink::Transient, kPink, kPinkDark, Pattern::Solid},
+      {Ink::CommunicationBuffers, kBrown, kBrownDark, Pattern::Crossed},
+      {Ink::Overhead, kGrey, kGreyDark, Pattern::Horizontal},
+      {Ink::Cached, kPale, kPaleDark, Pattern::Vertical},
+      {Ink::Gemm, kBlue, kBlueDark, Pattern::Solid},
+      {Ink::Attention, kSky, kSkyDark, Pattern::Solid},
+      {Ink::MemoryBound, kGreen, kGreenDark, Pattern::Solid},
+      {Ink::Recompute, ofSpans(SpanKind::Recompute), kPinkDark, Pattern::Rising},
+      {Ink::Launch, kYellow, kYellowDark, Pattern::Falling},
+      {Ink::TensorParallel, kOrange, kOrangeDark, Pattern::Rising},
+      {Ink::ContextParallel, kOrange, kOrangeDark, Pattern::Vertical},
+      {Ink::ExpertParallel, kOrange, kOrangeDark, Pattern::Crossed},
+      {Ink::PipelineMessages, kBrown, kBrownDark, Pattern::Horizontal},
+      {Ink::Bubble, kPale, kPaleDark, Pattern::Falling},
+      {Ink::DataParallel, kBrown, kBrownDark, Pattern::Rising},
+      {Ink::OptimizerStep, ofSpans(SpanKind::Optimizer), kVioletDark, Pattern::Vertical},
+      {Ink::Host, ofSpans(SpanKind::Host), kGreyDark, Pattern::Horizontal},
+      {Ink::Forward, ofSpans(SpanKind::Forward), kSkyDark, Pattern::Solid},
+      {Ink::Backward, ofSpans(SpanKind::Backward), kBlueDark, Pattern::Solid},
+      {Ink::BackwardInput, ofSpans(SpanKind::BackwardInput), kBlueDark, Pattern::Solid},
+      {Ink::BackwardWeight, ofSpans(SpanKind::BackwardWeight), kGreenDark, Pattern::Solid},
+      {Ink::OuterGradients, ofSpans(SpanKind::OuterReduce), kBrownDark, Pattern::Crossed},
+      {Ink::HiddenCommunication, kYellow, kYellowDark, Pattern::Solid},
+      {Ink::ExposedCommunication, kOrange, kOrangeDark, Pattern::Rising},
+      {Ink::AsPredicted, kPale, kPaleDark, Pattern::Solid},
+      {Ink::Slower, kPink, kPinkDark, Pattern::Rising},
+      {Ink::Faster, kViolet, kVioletDark, Pattern::Falling},
+      {Ink::NotPredicted, kGrey, kGreyDark, Pattern::Horizontal},
+  }};
+  return rows;
+}
 
 std::array<Fill, kInks> inksOf(bool dark) {
   std::array<Fill, kInks> out;
-  for (const InkRow& row : kRows) {
+  for (const InkRow& row : inkRows()) {
     const QColor color = QColor::fromRgb(dark ? row.dark : row.light);
     const QColor line = color.lightnessF() > 0.3F ? color.darker(dark ? 165 : 140) : color.lighter(170);
     out[static_cast<std::size_t>(row.ink)] = {color, line, row.pattern};

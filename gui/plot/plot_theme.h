@@ -41,6 +41,7 @@ enum class Ink : std::uint8_t {
   Backward,
   BackwardInput,
   BackwardWeight,
+  OuterGradients,
   HiddenCommunication,
   ExposedCommunication,
   // A measurement beside its prediction.
@@ -49,7 +50,7 @@ enum class Ink : std::uint8_t {
   Faster,
   NotPredicted,
 };
-inline constexpr int kInks = 32;
+inline constexpr int kInks = 33;
 
 [[nodiscard]] constexpr Ink inkOf(costmodel::TensorKind kind) {
   return static_cast<Ink>(kind);

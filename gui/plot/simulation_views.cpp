@@ -33,7 +33,7 @@ constexpr std::array<KindRow, costmodel::kSpanKinds> kKinds{{
      Ink::HiddenCommunication},
     {SpanKind::Optimizer, QT_TRANSLATE_NOOP("SpanKind", "optimizer"), Ink::OptimizerStep},
     {SpanKind::Host, QT_TRANSLATE_NOOP("SpanKind", "host"), Ink::Host},
-    {SpanKind::OuterReduce, QT_TRANSLATE_NOOP("SpanKind", "outer gradients"), Ink::HiddenCommunication},
+    {SpanKind::OuterReduce, QT_TRANSLATE_NOOP("SpanKind", "outer gradients"), Ink::OuterGradients},
 }};
 constexpr std::array<const char*, costmodel::kStreams> kStreamNames{
     QT_TRANSLATE_NOOP("Stream", "compute"), QT_TRANSLATE_NOOP("Stream", "layers' comm."),
@@ -46,9 +46,11 @@ TimelineSpan plain(const Span& span) {
 }
 
 /// Cuts communication where compute begins and ends: what runs beside compute is hidden, the rest exposed.
+/// Outer steps, which nothing runs beside, stay whole.
 void appendCut(const Span& span, const std::vector<Span>& compute, std::size_t& next,
                std::vector<TimelineSpan>& out) {
   TimelineSpan part = plain(span);
+  if (part.ink != Ink::HiddenCommunication) return out.push_back(part);  // of an ink of its own
   const double end = part.end;
   const auto add = [&](double until, Ink ink) {
     if (until <= part.begin) return;
@@ -131,6 +133,7 @@ constexpr std::array kInkNames{
     InkName{Ink::BackwardWeight, QT_TRANSLATE_NOOP("Timeline", "backward, weights")},
     InkName{Ink::Recompute, QT_TRANSLATE_NOOP("Timeline", "recomputation")},
     InkName{Ink::OptimizerStep, QT_TRANSLATE_NOOP("Timeline", "optimizer")},
+    InkName{Ink::OuterGradients, QT_TRANSLATE_NOOP("Timeline", "outer gradients")},
     InkName{Ink::Host, QT_TRANSLATE_NOOP("Timeline", "host")},
     InkName{Ink::HiddenCommunication, QT_TRANSLATE_NOOP("Timeline", "communication beside compute")},
     InkName{Ink::ExposedCommunication, QT_TRANSLATE_NOOP("Timeline", "exposed communication")},

@@ -1107,6 +1107,22 @@
         <translation>Anteil der Zustände des Optimierers, den der Host hält und aktualisiert.</translation>
     </message>
     <message>
+        <source>Trained biases</source>
+        <translation>Trainierte Bias-Vektoren</translation>
+    </message>
+    <message>
+        <source>Biases of the model that train beside LoRA adapters: of all layers and norms, or of the adapted layers.</source>
+        <translation>Bias-Vektoren des Modells, die neben LoRA-Adaptern trainiert werden: die aller Schichten und Normen oder die der angepassten Schichten.</translation>
+    </message>
+    <message>
+        <source>Trained modules</source>
+        <translation>Trainierte Module</translation>
+    </message>
+    <message>
+        <source>Word table and output layer that train as a whole beside adapters, with gradients and states of their own; PEFT keeps the frozen ones as well.</source>
+        <translation>Worttabelle und Ausgabeschicht, die neben Adaptern als Ganzes trainiert werden, mit eigenen Gradienten und Zuständen; PEFT behält die eingefrorenen daneben.</translation>
+    </message>
+    <message>
         <source>Adapted layers</source>
         <translation>Angepasste Schichten</translation>
     </message>
@@ -2396,6 +2412,14 @@
         <source>Choose the model, GPUs and layout of the run first: %1 then stands beside their prediction.</source>
         <translation>Wählen Sie zuerst Modell, GPUs und Aufteilung des Laufs: dann steht %1 neben ihrer Vorhersage.</translation>
     </message>
+    <message>
+        <source>Reading %1 …</source>
+        <translation>%1 wird gelesen …</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
 </context>
 <context>
     <name>MeasuredLogs</name>
@@ -2418,6 +2442,22 @@
     <message>
         <source>memory snapshot, device %1</source>
         <translation>Speicherabbild, Gerät %1</translation>
+    </message>
+    <message>
+        <source>log of nvidia-smi</source>
+        <translation>Protokoll von nvidia-smi</translation>
+    </message>
+    <message>
+        <source>device memory, fullest GPU</source>
+        <translation>Gerätespeicher, vollste GPU</translation>
+    </message>
+    <message>
+        <source>nccl-tests, %1 over %2 ranks on %3 hosts</source>
+        <translation>nccl-tests, %1 über %2 Ränge auf %3 Rechnern</translation>
+    </message>
+    <message>
+        <source>%1 bytes</source>
+        <translation>%1 Bytes</translation>
     </message>
 </context>
 <context>
@@ -4650,6 +4690,10 @@ Stufe %1, %2: %n Abschnitte, %3 des Schritts beschäftigt</numerusform>
         <source>&amp;Pin the lanes above the others</source>
         <translation>Spuren über die anderen &amp;heften</translation>
     </message>
+    <message>
+        <source>outer gradients</source>
+        <translation>äußere Gradienten</translation>
+    </message>
 </context>
 <context>
     <name>hexaplan::gui::TraceBar</name>
@@ -5026,8 +5070,8 @@ Formel %7</translation>
         <translation>Ver&amp;öffentlichte Läufe</translation>
     </message>
     <message>
-        <source>Open the log of a run of this question, a CUDA memory snapshot, or what &apos;hexaplan validate --json&apos;, &apos;hexaplan run --json&apos; or &apos;hexaplan accuracy --rows --json&apos; wrote: every term of the prediction then stands beside its measurement.</source>
-        <translation>Öffnen Sie das Protokoll eines Laufs dieser Frage, ein CUDA-Speicherabbild oder was &apos;hexaplan validate --json&apos;, &apos;hexaplan run --json&apos; oder &apos;hexaplan accuracy --rows --json&apos; geschrieben hat: dann steht jeder Term der Vorhersage neben seiner Messung.</translation>
+        <source>Open the log of a run of this question, a CUDA memory snapshot, a table of nccl-tests, a log of nvidia-smi, or what &apos;hexaplan validate --json&apos;, &apos;hexaplan run --json&apos; or &apos;hexaplan accuracy --rows --json&apos; wrote: every term of the prediction then stands beside its measurement.</source>
+        <translation>Öffnen Sie das Protokoll eines Laufs dieser Frage, ein CUDA-Speicherabbild, eine Tabelle von nccl-tests, ein Protokoll von nvidia-smi oder was &apos;hexaplan validate --json&apos;, &apos;hexaplan run --json&apos; oder &apos;hexaplan accuracy --rows --json&apos; geschrieben hat: dann steht jeder Term der Vorhersage neben seiner Messung.</translation>
     </message>
 </context>
 <context>
@@ -5183,6 +5227,14 @@ Formel %7</translation>
     <message>
         <source>Single changes with which a step is at least 1 % shorter and the plan still fits safely</source>
         <translation>Einzelne Änderungen, mit denen ein Schritt mindestens 1 % kürzer ist und der Plan noch sicher passt</translation>
+    </message>
+    <message>
+        <source>The chance of running out of memory is %1.</source>
+        <translation>Die Wahrscheinlichkeit, dass der Speicher nicht reicht, ist %1.</translation>
+    </message>
+    <message>
+        <source>No single change makes a step faster.</source>
+        <translation>Keine einzelne Änderung macht einen Schritt schneller.</translation>
     </message>
 </context>
 </TS>

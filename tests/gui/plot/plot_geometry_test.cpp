@@ -8,7 +8,10 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <string>
+#include <utility>
 
+#include "charts/span_style.h"
 #include "gui/plot/fill_rect.h"
 #include "gui/plot/legend.h"
 #include "gui/plot/scale.h"
@@ -243,8 +246,8 @@ TEST(theme, inks_of_one_chart_differ_for_every_kind_of_colour_vision_or_by_patte
       {Ink::Gemm, Ink::Attention, Ink::MemoryBound, Ink::Recompute, Ink::Launch, Ink::TensorParallel,
        Ink::ContextParallel, Ink::ExpertParallel, Ink::PipelineMessages, Ink::Bubble, Ink::DataParallel,
        Ink::OptimizerStep, Ink::Host},
-      {Ink::Forward, Ink::Backward, Ink::BackwardWeight, Ink::Recompute, Ink::OptimizerStep, Ink::Host,
-       Ink::HiddenCommunication, Ink::ExposedCommunication, Ink::Bubble},
+      {Ink::Forward, Ink::Backward, Ink::BackwardWeight, Ink::Recompute, Ink::OptimizerStep,
+       Ink::OuterGradients, Ink::Host, Ink::HiddenCommunication, Ink::ExposedCommunication, Ink::Bubble},
       {Ink::AsPredicted, Ink::Slower, Ink::Faster, Ink::NotPredicted}};
   for (const PlotTheme& theme : {PlotTheme::lightTheme(), PlotTheme::darkTheme()}) {
     for (const auto& chart : charts) {
@@ -272,6 +275,28 @@ double contrast(const QColor& a, const QColor& b) {
   };
   const double x = luminance(a) + 0.05, y = luminance(b) + 0.05;
   return std::max(x, y) / std::min(x, y);
+}
+
+TEST(theme, spans_have_the_colours_that_they_have_in_the_command_s_pictures) {
+  using costmodel::SpanKind;
+  constexpr std::pair<Ink, SpanKind> kBoth[] = {{Ink::Forward, SpanKind::Forward},
+                                                {Ink::Backward, SpanKind::Backward},
+                                                {Ink::BackwardInput, SpanKind::BackwardInput},
+                                                {Ink::BackwardWeight, SpanKind::BackwardWeight},
+                                                {Ink::Recompute, SpanKind::Recompute},
+                                                {Ink::OptimizerStep, SpanKind::Optimizer},
+                                                {Ink::OuterGradients, SpanKind::OuterReduce},
+                                                {Ink::Host, SpanKind::Host}};
+  for (const auto& [ink, kind] : kBoth)
+    EXPECT_EQ(PlotTheme::lightTheme().of(ink).color.name().toStdString(), charts::style_of(kind).fill)
+        << costmodel::name_of(kind);
+  for (int kind = 0; kind < costmodel::kSpanKinds; ++kind) {
+    const charts::SpanStyle& style = charts::style_of(static_cast<SpanKind>(kind));
+    EXPECT_GE(contrast(QColor{QString::fromStdString(std::string{style.ink})},
+                       QColor{QString::fromStdString(std::string{style.fill})}),
+              4.5)
+        << costmodel::name_of(static_cast<SpanKind>(kind)) << ": its text cannot be read";
+  }
 }
 
 TEST(theme, texts_reach_the_contrast_that_wcag_asks_for) {
