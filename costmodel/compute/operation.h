@@ -60,7 +60,7 @@ struct Operation {
   std::string_view name;  // "attention.qkv"; static storage
   OpKind kind = OpKind::MemoryBound;
   Pass pass = Pass::Forward;
-  bool rerun = false;  // runs again in backward under the recipe's recompute policy
+  bool recomputed = false;  // runs again in backward under the recipe's recompute policy
   Precision precision = Precision::Bf16;
   GemmShape gemm;            // Gemm, GroupedGemm
   bool integers = false;     // … of signed 8-bit integers, whatever `precision` says

@@ -47,7 +47,7 @@ struct Pointwise {
   Elementwise rule;
   double elements;
   Pass pass;
-  bool rerun = false;
+  bool recomputed = false;
   double times = 1;    // that it runs
   double split = 1;    // passes and kernels for each of the rule's, where operations run one by one
   double tensors = 1;  // that the elements lie in, each with kernels of its own
@@ -103,9 +103,9 @@ class Writer {
     return bytes_per_element(sc_.recipe.gradient_dtype.value_or(sc_.framework.gradient_dtype));
   }
   /// Of what attention and the router do beside their products: recomputed by operator in any case.
-  [[nodiscard]] bool reruns_beside(const Step& step) const {
+  [[nodiscard]] bool recomputes_beside(const Step& step) const {
     const bool by_operator = sc_.recipe.recompute.mode == RecomputeMode::SelectiveOperators;
-    return step.rerun || (by_operator && step.pass == Pass::Forward);
+    return step.recomputed || (by_operator && step.pass == Pass::Forward);
   }
 
   void matrix(const Step& step);
@@ -158,7 +158,7 @@ void Writer::matrix(const Step& step) {
   Operation op{.name = name_of(step.site, step.weight),
                .kind = grouped ? OpKind::GroupedGemm : OpKind::Gemm,
                .pass = step.pass,
-               .rerun = step.rerun,
+               .recomputed = step.recomputed,
                .precision = step.quantised ? sc_.recipe.precision : wide_precision(),
                .gemm = {m, n, k, experts},
                .formula = "T1"};
@@ -210,7 +210,7 @@ void Writer::dequantise(const Step& step, double weights) {
   out_.push_back({.name = "adapter.dequantise",
                   .kind = OpKind::MemoryBound,
                   .pass = step.pass,
-                  .rerun = step.rerun,
+                  .recomputed = step.recomputed,
                   .bytes = Bytes{weights * (kept + sizes_.activation_bytes)},
                   .kernels = scales_first ? 2.0 : 1.0,
                   .formula = "T12"});
@@ -220,7 +220,7 @@ void Writer::integer_traffic(std::string_view name, const Step& step, double byt
   out_.push_back({.name = name,
                   .kind = OpKind::MemoryBound,
                   .pass = step.pass,
-                  .rerun = step.rerun,
+                  .recomputed = step.recomputed,
                   .bytes = Bytes{bytes},
                   .kernels = kernels,
                   .formula = "T12"});
@@ -300,7 +300,7 @@ void Writer::adapter_casts(const Step& step, Elementwise rule, double elements, 
                .rule = rule,
                .elements = elements,
                .pass = step.pass,
-               .rerun = step.rerun,
+               .recomputed = step.recomputed,
                .tensors = layers});
 }
 
@@ -316,7 +316,7 @@ void Writer::adapter_product(std::string_view name, const Step& step, GemmShape 
   out_.push_back({.name = name,
                   .kind = shape.batch > 1 ? OpKind::GroupedGemm : OpKind::Gemm,
                   .pass = pass,
-                  .rerun = step.rerun,
+                  .recomputed = step.recomputed,
                   .precision = adapter_precision(),
                   .gemm = shape,
                   .flops = shape.flops(),
@@ -329,7 +329,7 @@ void Writer::adapter_traffic(std::string_view name, const Step& step, double ele
   out_.push_back({.name = name,
                   .kind = OpKind::MemoryBound,
                   .pass = step.pass,
-                  .rerun = step.rerun,
+                  .recomputed = step.recomputed,
                   .bytes = Bytes{3 * elements * sizes_.activation_bytes},
                   .formula = "T12"});
 }
@@ -350,7 +350,7 @@ void Writer::measure_rows(const Step& step) {
   out_.push_back({.name = "adapter.row_norms",
                   .kind = OpKind::MemoryBound,
                   .pass = step.pass,
-                  .rerun = step.rerun,
+                  .recomputed = step.recomputed,
                   .bytes = Bytes{static_cast<double>(n * k) * (sizes_.activation_bytes + fp32)},
                   .kernels = 3,
                   .formula = "T12"});
@@ -365,7 +365,7 @@ void Writer::dora(const Step& step, const GemmShape& product, double layers) {
                .rule = Elementwise::DoraOutput,
                .elements = static_cast<double>(product.m) * outputs * experts,
                .pass = step.pass,
-               .rerun = step.rerun,
+               .recomputed = step.recomputed,
                .tensors = layers});
   if (step.pass != Pass::Forward) return;
   const std::int64_t rank = std::max<std::int64_t>(1, std::llround(mean_rank_));
@@ -374,7 +374,7 @@ void Writer::dora(const Step& step, const GemmShape& product, double layers) {
     out_.push_back({.name = "adapter.row_norms",
                     .kind = OpKind::MemoryBound,
                     .pass = step.pass,
-                    .rerun = step.rerun,
+                    .recomputed = step.recomputed,
                     .bytes = Bytes{identity * inputs * inputs * layers * experts},
                     .kernels = 2 * layers,
                     .formula = "T12"});
@@ -389,7 +389,7 @@ void Writer::dora(const Step& step, const GemmShape& product, double layers) {
                .rule = Elementwise::DoraWeight,
                .elements = outputs * inputs * experts,
                .pass = step.pass,
-               .rerun = step.rerun,
+               .recomputed = step.recomputed,
                .tensors = layers});
 }
 
@@ -425,7 +425,7 @@ void Writer::autocast_weight(const Step& step, double elements) {
                .rule = Elementwise::WeightCast,
                .elements = elements,
                .pass = step.pass,
-               .rerun = step.rerun});
+               .recomputed = step.recomputed});
 }
 
 /// Core attention in one kernel; a ring attends to one rank's keys at a time.  [docs/formulas.md#T2]
@@ -439,7 +439,7 @@ void Writer::flash(const Step& step) {
   Operation op{.name = row_of(step.site).name,
                .kind = OpKind::Attention,
                .pass = step.pass,
-               .rerun = step.rerun,
+               .recomputed = step.recomputed,
                .precision = sc_.recipe.precision,
                .count = share,
                .formula = "T2"};
@@ -471,7 +471,7 @@ void Writer::repeat_keys(const Step& step) {
                .rule = Elementwise::RepeatKeyValue,
                .elements = static_cast<double>(d_.tokens * (d_.q + d_.o)),
                .pass = step.pass,
-               .rerun = reruns_beside(step)});
+               .recomputed = recomputes_beside(step)});
 }
 
 /// Megatron's kernel takes up to 4,096 keys, and groups of four of a rank's sequences and heads
@@ -494,19 +494,19 @@ void Writer::stored_scores(const Step& step) {
   constexpr double kUnfusedOverFused = 5;
   const bool fused = sc_.recipe.attention == AttentionKernel::FusedSoftmax &&
                      fused_softmax_takes(batch, d_.local_sequence, d_.sequence);
-  const bool rerun = reruns_beside(step);
+  const bool recomputed = recomputes_beside(step);
   elementwise({.name = "attention.softmax",
                .rule = Elementwise::Softmax,
                .elements = scores,
                .pass = step.pass,
-               .rerun = rerun,
+               .recomputed = recomputed,
                .split = fused ? 1 : kUnfusedOverFused});
   if (sc_.recipe.dropout > 0)
     elementwise({.name = "attention.dropout",
                  .rule = Elementwise::ScoreDropout,
                  .elements = scores,
                  .pass = step.pass,
-                 .rerun = rerun});
+                 .recomputed = recomputed});
   score_gemms("attention.values", {d_.local_sequence, a.v_head_dim, d_.sequence, batch}, step);
 }
 
@@ -515,7 +515,7 @@ void Writer::score_gemms(std::string_view name, GemmShape shape, const Step& ste
   Operation op{.name = name,
                .kind = OpKind::Gemm,
                .pass = step.pass,
-               .rerun = step.rerun,
+               .recomputed = step.recomputed,
                .precision = wide_precision(),
                .gemm = shape,
                .formula = "T1"};
@@ -534,7 +534,7 @@ void Writer::merge_blocks(const Step& step) {
   out_.push_back({.name = row_of(step.site).name,
                   .kind = OpKind::MemoryBound,
                   .pass = step.pass,
-                  .rerun = step.rerun,
+                  .recomputed = step.recomputed,
                   .bytes = Bytes{static_cast<double>(d_.tokens * width) * (sizes_.activation_bytes + 8)},
                   .count = static_cast<double>(sc_.layout.cp - 1),
                   .formula = "T3"});
@@ -549,14 +549,14 @@ void Writer::traffic(const Step& step) {
   if (rule == Elementwise::CrossEntropy && fuses_cross_entropy(sc_)) rule = Elementwise::FusedCrossEntropy;
   if (rule == Elementwise::Cast) name = "quantize";
   if (rule == Elementwise::Router) name = "moe.route";
-  const bool rerun = rule == Elementwise::Router ? reruns_beside(step) : step.rerun;
+  const bool recomputed = rule == Elementwise::Router ? recomputes_beside(step) : step.recomputed;
   const bool of_loss = rule == Elementwise::CrossEntropy || rule == Elementwise::FusedCrossEntropy;
   if (of_loss && gathers_logits(sc_)) counted *= sc_.layout.tp;
   elementwise({.name = name,
                .rule = rule,
                .elements = counted / step.chunks,
                .pass = step.pass,
-               .rerun = rerun,
+               .recomputed = recomputed,
                .times = static_cast<double>(step.chunks)});
   if (step.both) elementwise({.name = name, .rule = rule, .elements = counted, .pass = Pass::BackwardData});
 }
@@ -613,7 +613,7 @@ void Writer::kernel(const Step& step) {
   out_.push_back({.name = row_of(step.site).name,
                   .kind = flops > 0 ? OpKind::Scan : OpKind::MemoryBound,
                   .pass = step.pass,
-                  .rerun = step.rerun,
+                  .recomputed = step.recomputed,
                   .precision = wide_precision(),
                   .flops = Flops{flops},
                   .bytes = Bytes{bytes},
@@ -632,7 +632,7 @@ void Writer::elementwise(const Pointwise& work) {
   out_.push_back({.name = work.name,
                   .kind = OpKind::MemoryBound,
                   .pass = work.pass,
-                  .rerun = work.rerun,
+                  .recomputed = work.recomputed,
                   .precision = sc_.recipe.precision,
                   .bytes = Bytes{work.elements * sizes_.activation_bytes * passes},
                   .kernels = (forward ? of.forward_kernels : of.backward_kernels) * work.split * work.tensors,
@@ -651,7 +651,7 @@ void Writer::message(const Step& step) {
   out_.push_back({.name = row_of(step.site).name,
                   .kind = OpKind::Collective,
                   .pass = step.pass,
-                  .rerun = step.rerun,
+                  .recomputed = step.recomputed,
                   .count = static_cast<double>(step.times),
                   .collective = kind,
                   .group = step.group,
@@ -688,7 +688,7 @@ void append_checkpoint_gather(const Scenario& sc, const LocalDims& d, std::vecto
       {.name = "checkpoint.gather",
        .kind = OpKind::Collective,
        .pass = Pass::BackwardData,
-       .rerun = true,
+       .recomputed = true,
        .collective = CollectiveKind::AllGather,
        .group = Group::Tensor,
        .payload = Bytes{static_cast<double>(d.sp_tokens * d.hidden) *

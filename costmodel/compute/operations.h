@@ -34,10 +34,10 @@ void append_embedding_operations(const Scenario& scenario, const LocalDims& dims
 /// The same of final norm, output layer and loss, which are neither recomputed nor quantised.
 void append_head_operations(const Scenario& scenario, const LocalDims& dims, std::vector<Operation>& out);
 
-/// True of what prepares the pass that runs again, and is no part of a layer that does not: `rerun`, and not
-/// of the forward pass.
-[[nodiscard]] constexpr bool only_reruns(const Operation& op) {
-  return op.rerun && op.pass != Pass::Forward;
+/// True of what prepares the pass that runs again, and is no part of a layer that does not: `recomputed`, and
+/// not of the forward pass.
+[[nodiscard]] constexpr bool only_recomputes(const Operation& op) {
+  return op.recomputed && op.pass != Pass::Forward;
 }
 
 /// Scenarios that differ in their ZeRO stage alone have the same layer operations where this is equal.

@@ -47,12 +47,14 @@ class BufferAppender {
   void gathered_by_module(const StageElements& elements) {
     const double inner = elements.gathered_layers, module = elements.largest_module;
     const double kept = kept_for_backward(sc_, inner, elements.gathered_head);
-    const double rerun = sc_.recipe.recompute.of_layers()
-                             ? kept_for_rerun(sc_, elements.largest_gathered) * elements.largest_gathered
-                             : 0;
+    const double recomputed =
+        sc_.recipe.recompute.of_layers()
+            ? kept_for_recomputation(sc_, elements.largest_gathered) * elements.largest_gathered
+            : 0;
     const double ahead = std::min(fetched_ahead(sizes_, module), inner);
     add("parameter.gathered", TensorKind::Transient, gathered_, std::max(module, kept), kForward);
-    add("parameter.gathered", TensorKind::Transient, gathered_, std::max({module, kept, rerun}), kBackward);
+    add("parameter.gathered", TensorKind::Transient, gathered_, std::max({module, kept, recomputed}),
+        kBackward);
     add("parameter.prefetched", TensorKind::Transient, gathered_, ahead, kForward | kBackward);
     add("parameter.gathered", TensorKind::Transient, gathered_, elements.gathered_head + kept,
         kLoss | kHeadBackward);

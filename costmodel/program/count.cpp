@@ -64,7 +64,7 @@ Counts count(const Program& p, const Sizes& sizes, bool windowed) {
   Counts out;
   const auto add = [&](Site site, const Op& op, double flops) {
     Counts::OfSite& of = out.sites[position(site)];
-    (op.rerun ? of.rerun : of.passes[position(op.pass)]) += Flops{flops};
+    (op.recomputed ? of.recomputed : of.passes[position(op.pass)]) += Flops{flops};
   };
   for (const Op& op : p.ops) {
     const Work work = row_of(op.kind).work;
@@ -78,12 +78,12 @@ Counts count(const Program& p, const Sizes& sizes, bool windowed) {
     const AdapterSide side = op.weight < 0 ? AdapterSide::None : p.weights[position(op.weight)].adapter;
     Counts::OfSite& site =
         side == AdapterSide::None ? out.sites[position(op.site)] : out.adapters[position(side)];
-    (op.rerun ? site.rerun : site.passes[position(op.pass)]) += flops;
+    (op.recomputed ? site.recomputed : site.passes[position(op.pass)]) += flops;
     const auto message = row_of(op.kind).message;
     if (!message || op.times == 0) continue;
     out.messages.push_back({.site = op.site,
                             .pass = op.pass,
-                            .rerun = op.rerun,
+                            .recomputed = op.recomputed,
                             .kind = *message,
                             .group = op.group,
                             .payload = Bytes{sizes.bytes(payload_of(p, op))},

@@ -11,7 +11,7 @@ namespace hexaplan::costmodel::program {
 struct CountedMessage {
   Site site = Site::Gradients;
   Pass pass = Pass::Forward;
-  bool rerun = false;
+  bool recomputed = false;
   CollectiveKind kind = CollectiveKind::AllReduce;
   Group group = Group::Tensor;
   Bytes payload;
@@ -23,7 +23,7 @@ struct CountedMessage {
 struct Counts {
   struct OfSite {
     std::array<Flops, 3> passes;  // forward, input gradients, weight gradients
-    Flops rerun;                  // recomputation, beside them
+    Flops recomputed;             // recomputation, beside them
   };
   std::array<OfSite, position(Site::Count)> sites{};
   std::array<OfSite, kAdapterSides> adapters{};  // products beside those of the sites, by AdapterSide

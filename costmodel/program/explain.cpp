@@ -37,7 +37,7 @@ std::string listing(const Program& p) {
                        row_of(op.kind).name, text_of(p, op.reads));
     if (op.writes.size() > 0) out += " -> " + text_of(p, op.writes);
     if (op.in_place > 0) out += " (in place)";
-    if (op.rerun) out += " (again)";
+    if (op.recomputed) out += " (again)";
     if (op.by_chunk) out += fmt::format(" (in {} chunks)", p.chunks);
     out += '\n';
   }

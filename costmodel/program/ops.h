@@ -407,7 +407,7 @@ struct Op {
   std::int8_t in_place = 0;  // leading results written over the operands of the same position
   Phase phase = Phase::Forward;
   Pass pass = Pass::Forward;       // what reports count it under
-  bool rerun = false;              // recomputation
+  bool recomputed = false;         // recomputation
   Group group = Group::Tensor;     // of a message
   std::optional<Shape> payload{};  // of a message, where its operands do not say it
   std::int16_t times = 1;          // messages of this size

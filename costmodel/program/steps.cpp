@@ -151,13 +151,13 @@ class Steps {
 
   std::vector<Step> run() {
     for (const Op& op : p_.ops) {
-      if (const auto price = price_of(op)) add(compute_or_message(op, *price), op.rerun);
+      if (const auto price = price_of(op)) add(compute_or_message(op, *price), op.recomputed);
       const TrafficRow& row = kTrafficOf[position(op.kind)];
       // A sum of gradients is counted with what it answers.
-      const bool of_forward = op.phase == Phase::Forward || op.rerun;
+      const bool of_forward = op.phase == Phase::Forward || op.recomputed;
       const bool counted = row.kind == op.kind && (row.backward || of_forward);
       if (counted && std::ranges::find(kComprised, op.site) == kComprised.end())
-        add(traffic(op, row), op.rerun);
+        add(traffic(op, row), op.recomputed);
     }
     return std::move(steps_);
   }
@@ -204,11 +204,11 @@ class Steps {
     count_elements(p_, op, row.elements, step);
     return step;
   }
-  void add(const Step& step, bool rerun) {
+  void add(const Step& step, bool recomputed) {
     const auto same = std::ranges::find_if(steps_, [&](const Step& s) { return are_one_step(s, step); });
-    if (rerun) {
+    if (recomputed) {
       assert(same != steps_.end());
-      same->rerun = true;
+      same->recomputed = true;
     } else if (same == steps_.end() || step.price == Price::Matrix || step.price == Price::Kernel) {
       steps_.push_back(step);
     } else if (step.price == Price::Message) {

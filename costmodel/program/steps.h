@@ -37,7 +37,7 @@ struct Step {
   Site site = Site::Gradients;
   Kind kind = Kind::Add;  // of the program's operation, of the first one where several are one step
   Pass pass = Pass::Forward;
-  bool rerun = false;
+  bool recomputed = false;
 
   // Matrices.
   Weight weight{};

@@ -33,7 +33,7 @@ using Sequence = std::vector<Planned>;
 
 /// A layer, or an end of the model.
 struct UnitSequences {
-  Sequence forward, rerun, backward_input, backward_weight;
+  Sequence forward, recomputed, backward_input, backward_weight;
 };
 
 int pieces_of(double count) {
@@ -97,11 +97,11 @@ class UnitPlanner {
     UnitSequences unit;
     for (const Operation& op : operations) {
       const Planned planned = table_.plan(op, share);
-      if (only_reruns(op)) {
-        unit.rerun.push_back(planned);
+      if (only_recomputes(op)) {
+        unit.recomputed.push_back(planned);
         continue;
       }
-      if (op.rerun) unit.rerun.push_back(planned);
+      if (op.recomputed) unit.recomputed.push_back(planned);
       const bool weights = op.pass == Pass::BackwardWeight && op.kind != OpKind::Collective;
       (op.pass == Pass::Forward ? unit.forward
        : weights                ? unit.backward_weight
@@ -173,13 +173,13 @@ class ChunkSequences {
   Sequence backward(SpanKind kind) {
     Sequence all;
     const auto unit = [&](const UnitSequences& sequences, bool again) {
-      if (again && kind != SpanKind::BackwardWeight) append(all, sequences.rerun);
+      if (again && kind != SpanKind::BackwardWeight) append(all, sequences.recomputed);
       if (kind != SpanKind::BackwardWeight) append(all, sequences.backward_input);
       if (kind != SpanKind::BackwardInput) append(all, sequences.backward_weight);
     };
     if (chunk_.head > 0) unit(units_.head(chunk_.head), true);
     for (std::size_t c = kLayerClasses; c-- > 0;) {
-      for (int i = chunk_.layers[c]; i-- > 0;) unit(units_.layer(c), i < chunk_.reruns[c]);
+      for (int i = chunk_.layers[c]; i-- > 0;) unit(units_.layer(c), i < chunk_.recomputing[c]);
     }
     if (chunk_.embedding > 0) unit(units_.embedding(chunk_.embedding), true);
     return all;
@@ -205,20 +205,20 @@ std::vector<DrawnPass> passes_of(const StageTimeline& stage) {
   const auto& collectives = stage.streams[static_cast<std::size_t>(Stream::Collectives)];
   std::vector<DrawnPass> passes;
   std::size_t next = 0;
-  Seconds rerun_begin{-1};
+  Seconds recomputed_begin{-1};
   for (const Span& span : compute) {
     if (span.kind == SpanKind::Recompute) {
-      rerun_begin = span.begin;
+      recomputed_begin = span.begin;
       continue;
     }
     if (span.kind != SpanKind::Forward && !is_backward(span.kind)) continue;
-    DrawnPass pass{.begin = rerun_begin >= Seconds{} ? rerun_begin : span.begin,
+    DrawnPass pass{.begin = recomputed_begin >= Seconds{} ? recomputed_begin : span.begin,
                    .end = span.end,
                    .exposed = {},
                    .kind = span.kind,
                    .microbatch = span.microbatch,
                    .chunk = std::max<int>(0, span.chunk)};
-    rerun_begin = Seconds{-1};
+    recomputed_begin = Seconds{-1};
     while (next < collectives.size() && collectives[next].begin < span.end) ++next;
     if (next < collectives.size() && collectives[next].begin == span.end) {
       pass.exposed = collectives[next].end - collectives[next].begin;

@@ -103,7 +103,7 @@ void StepClock::gather_parameters(std::size_t stage) {
   }
 }
 
-void StepClock::work(const Task& task, const Place& at, const PassTime& rerun, const PassTime& pass,
+void StepClock::work(const Task& task, const Place& at, const PassTime& recomputed, const PassTime& pass,
                      SpanKind kind) const {
   StageClock& clock = at.clock;
   const ChunkPieces& pieces = at.pieces;
@@ -114,7 +114,7 @@ void StepClock::work(const Task& task, const Place& at, const PassTime& rerun, c
                        (rules_.reduces_every_pass || chunk.weights + 1 == chunk.passes) &&
                        pieces.reduction > Seconds{};
   const int buckets = gathers || reduces ? std::min(pieces.buckets, kMostBuckets) : 1;
-  const Seconds total = rerun.total() + pass.total();
+  const Seconds total = recomputed.total() + pass.total();
   Seconds begin = clock.now();
   for (int i = 0; i < buckets; ++i) {
     if (gathers) clock.wait_for_data(chunk.gathering_since + pieces.gathering * ((i + 1.0) / buckets));
@@ -122,8 +122,8 @@ void StepClock::work(const Task& task, const Place& at, const PassTime& rerun, c
     clock.work(buckets == 1 ? total : total / buckets);
     if (reduces) clock.transfer(pieces.reduction / buckets, SpanKind::GradientReduce, task.chunk);
   }
-  clock.times().compute += rerun.compute + pass.compute;
-  clock.times().collectives += rerun.exposed + pass.exposed;
+  clock.times().compute += recomputed.compute + pass.compute;
+  clock.times().collectives += recomputed.exposed + pass.exposed;
   // Collectives are drawn behind the kernels that they lie between.
   const Seconds took = clock.now() - begin;
   const double stretch = took == total || total <= Seconds{} ? 1.0 : took / total;
@@ -134,9 +134,9 @@ void StepClock::work(const Task& task, const Place& at, const PassTime& rerun, c
     span.end = begin = begin + time * stretch;
     clock.draw(stream, span);
   };
-  draw(Stream::Compute, SpanKind::Recompute, rerun.compute);
+  draw(Stream::Compute, SpanKind::Recompute, recomputed.compute);
   draw(Stream::Compute, kind, pass.compute);
-  draw(Stream::Collectives, SpanKind::Collective, rerun.exposed + pass.exposed);
+  draw(Stream::Collectives, SpanKind::Collective, recomputed.exposed + pass.exposed);
 }
 
 /// Waits for what the task needs; what is sent one way comes back the other way.
@@ -199,8 +199,8 @@ Seconds StepClock::run(const Task& task, Seconds arrived) {
   if (task.pass == TaskPass::Forward) {
     work(task, at, {}, at.pieces.forward, SpanKind::Forward);
   } else {
-    const bool reruns = task.pass != TaskPass::BackwardWeight;
-    work(task, at, reruns ? at.pieces.rerun : PassTime{}, backward_of(at.pieces, task.pass),
+    const bool recomputes = task.pass != TaskPass::BackwardWeight;
+    work(task, at, recomputes ? at.pieces.recomputed : PassTime{}, backward_of(at.pieces, task.pass),
          kind_of(task.pass));
   }
   after(task, at);
@@ -215,7 +215,7 @@ std::pair<Seconds, Seconds> StepClock::run_pair(const Task& forward, const Task&
   receive(forward, down, arrived);
   receive(backward, up, arrived);
   const PassTime pass = backward_of(up.pieces, backward.pass);
-  const PassTime all = down.pieces.forward + pass + up.pieces.rerun;
+  const PassTime all = down.pieces.forward + pass + up.pieces.recomputed;
   const double waited = all.exposed > Seconds{}
                             ? overlap(all.compute, all.exposed, 1.0, rules_.slowdown).exposed / all.exposed
                             : 1;
@@ -223,7 +223,7 @@ std::pair<Seconds, Seconds> StepClock::run_pair(const Task& forward, const Task&
   before(forward, down);
   work(forward, down, {}, exposed(down.pieces.forward), SpanKind::Forward);
   before(backward, up);
-  work(backward, up, exposed(up.pieces.rerun), exposed(pass), kind_of(backward.pass));
+  work(backward, up, exposed(up.pieces.recomputed), exposed(pass), kind_of(backward.pass));
   after(forward, down);
   after(backward, up);
   const Seconds first = deliver(forward, down), second = deliver(backward, up);

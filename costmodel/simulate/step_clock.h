@@ -64,7 +64,7 @@ class StepClock {
   void receive(const Task& task, const Place& at, Seconds arrived) const;
   void before(const Task& task, const Place& at) const;
   /// Compute of a task with everything that runs beside it.
-  void work(const Task& task, const Place& at, const PassTime& rerun, const PassTime& pass,
+  void work(const Task& task, const Place& at, const PassTime& recomputed, const PassTime& pass,
             SpanKind kind) const;
   void after(const Task& task, const Place& at) const;
   [[nodiscard]] Seconds deliver(const Task& task, const Place& at) const;

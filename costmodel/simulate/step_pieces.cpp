@@ -41,7 +41,7 @@ class ChunkPricer {
     for (std::size_t c = 0; c < kLayerClasses; ++c) {
       if (chunk.layers[c] == 0) continue;
       LayerCost layers = prices_.layers[c] * chunk.layers[c];
-      layers.rerun = layers.rerun * chunk.rerun_share(c);
+      layers.recomputed = layers.recomputed * chunk.recomputed_share(c);
       cost += layers;
     }
     cost += prices_.embedding * chunk.embedding;
@@ -49,7 +49,7 @@ class ChunkPricer {
     ChunkPieces pieces{.forward = pass_time(cost.forward),
                        .backward_input = pass_time(cost.backward),
                        .backward_weight = {cost.weight_gradient, {}},
-                       .rerun = pass_time(cost.rerun),
+                       .recomputed = pass_time(cost.recomputed),
                        .head_forward = prices_.head.forward.total() * chunk.head,
                        .head_backward = prices_.head.backward.total() * chunk.head};
     pieces.backward_input.compute -= cost.weight_gradient;

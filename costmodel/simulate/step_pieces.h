@@ -19,7 +19,7 @@ struct PassTime {
 
 /// What a model chunk of a stage costs.
 struct ChunkPieces {
-  PassTime forward, backward_input, backward_weight, rerun;
+  PassTime forward, backward_input, backward_weight, recomputed;
   Seconds gather_wait, scatter_wait;    // of each forward and backward, where gathered by layer
   Seconds head_forward, head_backward;  // share of the output layer and its loss
   Seconds gathering, reduction;         // of its parameters and gradients, where once per step

@@ -86,7 +86,7 @@ inline constexpr std::array<SizePlace, 6> kSizePlaces{{
 
 /// Share of a recomputed layer of so many elements that stays gathered between its second forward and its
 /// backward.
-[[nodiscard]] inline double kept_for_rerun(const Scenario& sc, double layer) {
+[[nodiscard]] inline double kept_for_recomputation(const Scenario& sc, double layer) {
   return layer > 0 ? std::clamp(shard_sizes(sc).reuse / (2 * layer), 0.0, 1.0) : 1;
 }
 

@@ -66,7 +66,7 @@ StagePlan& StagePlan::operator+=(const StagePlan& other) {
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     layers[c] += other.layers[c];
     recomputed[c] += other.recomputed[c];
-    reruns[c] += other.reruns[c];
+    recomputing[c] += other.recomputing[c];
   }
   embedding += other.embedding;
   head += other.head;
@@ -145,7 +145,7 @@ bool chunks_differ(const Scenario& sc) {
         if ((chunks[i].*layers)[c] * whole != (stage.*layers)[c] * part) return true;
       return false;
     };
-    if (differs(&StagePlan::layers) || differs(&StagePlan::recomputed) || differs(&StagePlan::reruns))
+    if (differs(&StagePlan::layers) || differs(&StagePlan::recomputed) || differs(&StagePlan::recomputing))
       return true;
   }
   return false;
@@ -206,7 +206,7 @@ void set_recomputed(const Recompute& recompute, const LayersByClass& first, Stag
   plan.recomputed = recompute.mode == RecomputeMode::Full     ? plan.layers
                     : recompute.mode == RecomputeMode::Layers ? first
                                                               : LayersByClass{};
-  plan.reruns = recompute.of_layers() ? plan.recomputed : plan.layers;
+  plan.recomputing = recompute.of_layers() ? plan.recomputed : plan.layers;
 }
 
 std::vector<std::vector<LayersByClass>> first_layers_of_chunks(const Scenario& sc) {

@@ -11,9 +11,9 @@ namespace hexaplan::costmodel {
 /// What one pipeline stage, or one model chunk of it, holds.
 struct StagePlan {
   LayersByClass layers{};
-  LayersByClass recomputed{};  // of them, those that keep their input alone and run their forward again
-  LayersByClass reruns{};      // … that run again what the recipe recomputes, their forward or parts of it
-  double embedding = 0;        // share of the embedding held: 1, or 1/pp under vocabulary parallelism
+  LayersByClass recomputed{};   // of them, those that keep their input alone and run their forward again
+  LayersByClass recomputing{};  // … that run again what the recipe recomputes, their forward or parts of it
+  double embedding = 0;         // share of the embedding held: 1, or 1/pp under vocabulary parallelism
   double head = 0;
   int copies = 1;  // of the model that these are parts of: a micro-batch crosses one of them
   friend bool operator==(const StagePlan&, const StagePlan&) = default;
@@ -22,9 +22,9 @@ struct StagePlan {
   [[nodiscard]] int total_recomputed() const {
     return std::accumulate(recomputed.begin(), recomputed.end(), 0);
   }
-  /// Share of a class's layers that run again what the recipe recomputes (`Operation::rerun`).
-  [[nodiscard]] double rerun_share(std::size_t layer_class) const {
-    return layers[layer_class] > 0 ? static_cast<double>(reruns[layer_class]) / layers[layer_class] : 0;
+  /// Share of a class's layers that run again what the recipe recomputes (`Operation::recomputed`).
+  [[nodiscard]] double recomputed_share(std::size_t layer_class) const {
+    return layers[layer_class] > 0 ? static_cast<double>(recomputing[layer_class]) / layers[layer_class] : 0;
   }
   [[nodiscard]] int mtp_modules() const { return layers[kMtpClass]; }
   StagePlan& operator+=(const StagePlan& other);
@@ -83,7 +83,8 @@ struct CrossedChunk {
 /// then its multi-token-prediction modules.
 [[nodiscard]] LayersByClass first_layers(const ModelSpec& model, std::int64_t first, std::int64_t count,
                                          int modules, int recomputed);
-/// Sets `recomputed` and `reruns` as the recipe says; `first`: the layers that RecomputeMode::Layers means.
+/// Sets `recomputed` and `recomputing` as the recipe says; `first`: the layers that RecomputeMode::Layers
+/// means.
 void set_recomputed(const Recompute& recompute, const LayersByClass& first, StagePlan& plan);
 /// By chunk, as plan_chunks has them: [n] is what the chunk's first n layers are.
 [[nodiscard]] std::vector<std::vector<LayersByClass>> first_layers_of_chunks(const Scenario& scenario);

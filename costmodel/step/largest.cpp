@@ -23,11 +23,11 @@ void keep_largest(std::vector<T>& items, std::size_t most, Larger larger_first) 
 /// What issuing collectives costs the host, by pass.
 using CollectiveHost = std::array<PricedOperation, 4>;
 
-void append_priced(const std::vector<Operation>& operations, double copies, double rerun,
+void append_priced(const std::vector<Operation>& operations, double copies, double recomputed,
                    const Pricer& pricer, std::vector<PricedOperation>& out, CollectiveHost& host) {
   if (copies <= 0) return;
   for (const Operation& op : operations) {
-    const double runs = (only_reruns(op) ? 0 : 1) + (op.rerun ? rerun : 0);
+    const double runs = (only_recomputes(op) ? 0 : 1) + (op.recomputed ? recomputed : 0);
     PricedOperation priced{.operation = op, .runs = copies * runs, .once = pricer.time_of(op)};
     priced.per_step = priced.runs * priced.once;
     out.push_back(priced);
@@ -69,7 +69,7 @@ std::vector<PricedOperation> largest_operations(const Scenario& sc, const Calibr
     const int layers = plan.layers[static_cast<std::size_t>(c)];
     if (layers == 0) continue;
     append_priced(layer_operations(sc, layer_class_at(sc.model, c)), layers * microbatches,
-                  plan.rerun_share(static_cast<std::size_t>(c)), pricer, priced, host);
+                  plan.recomputed_share(static_cast<std::size_t>(c)), pricer, priced, host);
   }
   if (plan.embedding > 0)
     append_priced(embedding_operations(sc), plan.embedding * microbatches, 1, pricer, priced, host);

@@ -13,7 +13,7 @@ namespace hexaplan::costmodel {
 /// An operation with its price, before anything is hidden behind anything else.
 struct PricedOperation {
   Operation operation;
-  double runs = 0;  // per optimizer step on one rank of the stage, reruns included
+  double runs = 0;  // per optimizer step on one rank of the stage, recomputation included
   Seconds once;
   Seconds per_step;  // once × runs
 };

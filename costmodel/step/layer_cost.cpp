@@ -58,20 +58,20 @@ PassCost operator*(PassCost cost, double factor) {
 LayerCost& LayerCost::operator+=(const LayerCost& o) {
   forward += o.forward;
   backward += o.backward;
-  rerun += o.rerun;
+  recomputed += o.recomputed;
   weight_gradient += o.weight_gradient;
   flops += o.flops;
-  rerun_flops += o.rerun_flops;
+  recomputed_flops += o.recomputed_flops;
   return *this;
 }
 
 LayerCost operator*(LayerCost cost, double factor) {
   cost.forward = cost.forward * factor;
   cost.backward = cost.backward * factor;
-  cost.rerun = cost.rerun * factor;
+  cost.recomputed = cost.recomputed * factor;
   cost.weight_gradient *= factor;
   cost.flops *= factor;
-  cost.rerun_flops *= factor;
+  cost.recomputed_flops *= factor;
   return cost;
 }
 
@@ -254,18 +254,18 @@ TimedOperations Pricer::timed(std::vector<Operation> operations) const {
 LayerCost Pricer::price(const TimedOperations& timed, Seconds forward_host, Seconds backward_host) const {
   const std::vector<Operation>& operations = timed.operations;
   LayerCost cost;
-  HostWork forward, backward, rerun;
+  HostWork forward, backward, recomputed;
   std::int64_t experts = 0;  // of the rank
-  bool experts_rerun = false;
+  bool experts_recomputed = false;
   for (std::size_t at = 0; at < operations.size(); ++at) {
     const Operation& op = operations[at];
     const Seconds time = op.kind == OpKind::Collective ? exposed(timed, at, time_of(op)) : timed.times[at];
     if (op.kind == OpKind::GroupedGemm) {
       experts = op.gemm.batch;
-      experts_rerun = experts_rerun || op.rerun;
+      experts_recomputed = experts_recomputed || op.recomputed;
     }
-    if (only_reruns(op)) {
-      add(op, time, cost.rerun, rerun);
+    if (only_recomputes(op)) {
+      add(op, time, cost.recomputed, recomputed);
       continue;
     }
     if (op.pass == Pass::Forward) {
@@ -275,24 +275,25 @@ LayerCost Pricer::price(const TimedOperations& timed, Seconds forward_host, Seco
       if (op.pass == Pass::BackwardWeight && op.kind != OpKind::Collective) cost.weight_gradient += time;
     }
     cost.flops += op.flops;
-    if (op.rerun) {
-      add(op, time, cost.rerun, rerun);
-      cost.rerun_flops += op.flops;
+    if (op.recomputed) {
+      add(op, time, cost.recomputed, recomputed);
+      cost.recomputed_flops += op.flops;
     }
   }
   forward_host = forward_host * host_share_;
   backward_host = backward_host * host_share_;
-  if (forward.issuing > Seconds{}) rerun.issuing += forward_host * (rerun.issuing / forward.issuing);
+  if (forward.issuing > Seconds{})
+    recomputed.issuing += forward_host * (recomputed.issuing / forward.issuing);
   forward.issuing += forward_host;
   backward.issuing += backward_host;
-  for (PassCost* pass : {&cost.forward, &cost.backward, &cost.rerun}) hide_ring(*pass);
+  for (PassCost* pass : {&cost.forward, &cost.backward, &cost.recomputed}) hide_ring(*pass);
   for (PassCost* pass : {&cost.forward, &cost.backward}) hide_copies(*pass);
   wait_for_host(cost, forward, backward);
-  cost.rerun.launch = larger(Seconds{}, rerun.behind(cost.rerun));
+  cost.recomputed.launch = larger(Seconds{}, recomputed.behind(cost.recomputed));
   const Seconds wait = host_share_ * (scenario_.framework.expert_layer_overhead +
                                       scenario_.framework.expert_overhead * static_cast<double>(experts));
   if (experts > 0) cost.forward.launch += wait, cost.backward.launch += wait;
-  if (experts_rerun) cost.rerun.launch += wait;
+  if (experts_recomputed) cost.recomputed.launch += wait;
   return cost;
 }
 

@@ -24,13 +24,15 @@ struct PassCost {
 
 /// Forward, backward and recomputation of one layer (or one end of the model) for one micro-batch.
 struct LayerCost {
-  PassCost forward, backward, rerun;
+  PassCost forward, backward, recomputed;
   Seconds
       weight_gradient;  // share of backward that only makes weight gradients (zero-bubble schedules delay it)
-  Flops flops, rerun_flops;
+  Flops flops, recomputed_flops;
   LayerCost& operator+=(const LayerCost& other);
   friend LayerCost operator*(LayerCost cost, double factor);
-  [[nodiscard]] constexpr Seconds total() const { return forward.total() + backward.total() + rerun.total(); }
+  [[nodiscard]] constexpr Seconds total() const {
+    return forward.total() + backward.total() + recomputed.total();
+  }
 };
 
 /// What the host does for one pass.

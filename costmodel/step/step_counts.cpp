@@ -21,11 +21,11 @@ namespace {
 
 class Counter {
  public:
-  /// Each operation `times` times, and those that run again `reruns` times more.
-  void add(const std::vector<Operation>& operations, double times, double reruns) {
+  /// Each operation `times` times, and those that are recomputed `recomputing` times more.
+  void add(const std::vector<Operation>& operations, double times, double recomputing) {
     for (const Operation& op : operations) {
-      const double again = op.rerun && !mutant("recomputed-layers-run-once") ? reruns : 0;
-      const double runs = only_reruns(op) ? reruns : times + again;
+      const double again = op.recomputed && !mutant("recomputed-layers-run-once") ? recomputing : 0;
+      const double runs = only_recomputes(op) ? recomputing : times + again;
       if (op.kind == OpKind::Collective) {
         collective(op, runs);
       } else if (op.flops.value() > 0) {
@@ -146,13 +146,13 @@ StepCounts count_step(const Scenario& sc, int stage) {
   const std::vector<CrossedChunk> chunks = crossed_chunks(sc, stage);
   Counter counter;
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
-    double runs = 0, reruns = 0;
+    double runs = 0, recomputing = 0;
     for (const CrossedChunk& chunk : chunks) {
       runs += chunk.plan.layers[c] * chunk.microbatches;
-      reruns += chunk.plan.reruns[c] * chunk.microbatches;
+      recomputing += chunk.plan.recomputing[c] * chunk.microbatches;
     }
     if (runs > 0)
-      counter.add(layer_operations(sc, layer_class_at(sc.model, static_cast<int>(c))), runs, reruns);
+      counter.add(layer_operations(sc, layer_class_at(sc.model, static_cast<int>(c))), runs, recomputing);
   }
   double embeddings = 0, heads = 0;
   for (const CrossedChunk& chunk : chunks) {

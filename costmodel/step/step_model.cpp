@@ -22,8 +22,8 @@ LayerCost StepModel::stage_cost(const StagePlan& stage) const {
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (stage.layers[c] == 0) continue;
     LayerCost layers = prices_.layers[c] * stage.layers[c];
-    layers.rerun = layers.rerun * stage.rerun_share(c);
-    layers.rerun_flops *= stage.rerun_share(c);
+    layers.recomputed = layers.recomputed * stage.recomputed_share(c);
+    layers.recomputed_flops *= stage.recomputed_share(c);
     cost += layers;
   }
   cost += prices_.embedding * stage.embedding;
@@ -77,7 +77,7 @@ StepTime StepModel::time() const {
 StageTimes StepModel::times_of(std::size_t stage) const {
   const LayerCost cost = stage_cost(stages_[stage]);
   return {.forward = cost.forward * microbatches_,
-          .recompute = cost.rerun * microbatches_,
+          .recompute = cost.recomputed * microbatches_,
           .backward = cost.backward * microbatches_,
           .optimizer = transfers_of(stage).update};
 }
@@ -120,7 +120,7 @@ StepTime StepModel::time_paced_by(const std::vector<StageLoad>& loads, std::size
   t.attention = passes.attention * microbatches_;
   t.memory_bound = passes.memory_bound * microbatches_;
   t.launch = passes.launch * microbatches_;
-  t.recompute = cost.rerun.total() * microbatches_;
+  t.recompute = cost.recomputed.total() * microbatches_;
   t.tensor_parallel = passes.tensor * microbatches_;
   t.context_parallel = passes.context * microbatches_;
   t.expert_parallel = passes.expert * microbatches_;
@@ -145,7 +145,7 @@ Flops StepModel::hardware_flops() const {
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     if (s == 0 || stages_[s] != stages_[s - 1]) {
       const LayerCost cost = stage_cost(stages_[s]);
-      of_stage = (cost.flops + cost.rerun_flops) * microbatches_;
+      of_stage = (cost.flops + cost.recomputed_flops) * microbatches_;
     }
     sum += of_stage;
   }

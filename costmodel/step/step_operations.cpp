@@ -207,7 +207,7 @@ double gathered_again(const Scenario& sc, ShardedUnit unit, const StageParameter
   if (layer <= 0) return 1;
   const double layers = layer * static_cast<double>(sc.model.layers) / sc.layout.pp;
   const auto head = static_cast<double>(local_dims(sc).vocab * sc.model.hidden);
-  const double freed = sc.recipe.recompute.of_layers() ? 1 - kept_for_rerun(sc, layer) : 0;
+  const double freed = sc.recipe.recompute.of_layers() ? 1 - kept_for_recomputation(sc, layer) : 0;
   return 1 - kept_for_backward(sc, layers, head) / layers + freed;
 }
 

@@ -99,11 +99,11 @@ PassTotals totals_of(const LayerCost& cost) {
   const auto collectives = [](const PassCost& pass) { return pass.total() - pass.compute(); };
   return {.forward = cost.forward.total(),
           .backward = cost.backward.total(),
-          .rerun = cost.rerun.total(),
+          .recomputed = cost.recomputed.total(),
           .weight_gradient = cost.weight_gradient,
           .forward_collectives = collectives(cost.forward),
           .backward_collectives = collectives(cost.backward),
-          .rerun_collectives = collectives(cost.rerun)};
+          .recomputed_collectives = collectives(cost.recomputed)};
 }
 
 /// Kernels and collectives beside each other take as long as the longer of two sums that grow with both:
@@ -163,7 +163,7 @@ PassTotals stage_totals(const LayerTotals& layers, const StagePlan& stage) {
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (stage.layers[c] == 0) continue;
     PassTotals of_class = layers.layers[c] * stage.layers[c];
-    of_class.scale_rerun(stage.rerun_share(c));
+    of_class.scale_recomputed(stage.recomputed_share(c));
     sum += of_class;
   }
   sum += layers.embedding * stage.embedding;
@@ -183,10 +183,10 @@ Seconds replayed_span(const Scenario& sc, const LayerTotals& layers, std::span<c
     const PassTotals t = stage_totals(layers, chunks[c]);
     const PassWaits stage = waits.empty() ? PassWaits{} : waits[c / per_stage];
     seconds.push_back({.forward = t.forward,
-                       .backward_input = t.backward - t.weight_gradient + t.rerun,
+                       .backward_input = t.backward - t.weight_gradient + t.recomputed,
                        .backward_weight = t.weight_gradient,
                        .forward_collectives = t.forward_collectives,
-                       .backward_collectives = t.backward_collectives + t.rerun_collectives,
+                       .backward_collectives = t.backward_collectives + t.recomputed_collectives,
                        .waits_before = stage.gathers * of_chunk,
                        .waits_behind = (stage.reductions + stage.offload) * of_chunk});
   }
@@ -316,7 +316,7 @@ Seconds StepCombiner::reduced_in_pass(const PassTotals& totals, const StageTrans
   const Seconds reduction = transfers.reduction * (1.0 / copies_);
   if (!reduces_beside_backward_) return reduction;
   const bool split = splits_backward(schedule_) && !runs_in_pairs(schedule_);
-  const Seconds beside = split ? totals.weight_gradient : totals.backward + totals.rerun;
+  const Seconds beside = split ? totals.weight_gradient : totals.backward + totals.recomputed;
   return exposed_in_buckets(beside, reduction,
                             std::max(1.0, std::round(transfers.buckets / (chunks_ * copies_))),
                             framework_->overlap_slowdown);
@@ -345,7 +345,7 @@ Seconds StepCombiner::once_per_step(const PassTotals& slowest, const StageTransf
   const Seconds gradients =
       reduces_every_pass_
           ? Seconds{}
-          : exposed(reduces_beside_backward_, slowest.backward + slowest.rerun, transfers.reduction);
+          : exposed(reduces_beside_backward_, slowest.backward + slowest.recomputed, transfers.reduction);
   return gradients + exposed(gathers_beside_forward_, slowest.forward, transfers.gathering) +
          transfers.slices + transfers.host;
 }
@@ -382,7 +382,7 @@ ShardedWait StepCombiner::sharded_wait(const LayerTotals& layers, const StagePla
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (stage.layers[c] == 0) continue;
     const PassTotals& layer = layers.layers[c];
-    const Seconds backward = layer.backward + layer.rerun * stage.rerun_share(c);
+    const Seconds backward = layer.backward + layer.recomputed * stage.recomputed_share(c);
     wait += sharded_layer(transfers.layers[c], layer.forward, backward) * stage.layers[c];
   }
   wait += sharded_layer(transfers.embedding, {}, {});

@@ -16,35 +16,35 @@ namespace hexaplan::costmodel {
 
 /// The passes of a layer, an end or a stage for one micro-batch.
 struct PassTotals {
-  Seconds forward, backward, rerun;
-  Seconds weight_gradient;                                               // share of backward
-  Seconds forward_collectives, backward_collectives, rerun_collectives;  // shares: kernels wait for them
+  Seconds forward, backward, recomputed;
+  Seconds weight_gradient;                                                    // share of backward
+  Seconds forward_collectives, backward_collectives, recomputed_collectives;  // shares: kernels wait for them
   constexpr PassTotals& operator+=(const PassTotals& o) {
     forward += o.forward;
     backward += o.backward;
-    rerun += o.rerun;
+    recomputed += o.recomputed;
     weight_gradient += o.weight_gradient;
     forward_collectives += o.forward_collectives;
     backward_collectives += o.backward_collectives;
-    rerun_collectives += o.rerun_collectives;
+    recomputed_collectives += o.recomputed_collectives;
     return *this;
   }
   friend constexpr PassTotals operator*(const PassTotals& p, double factor) {
     return {p.forward * factor,
             p.backward * factor,
-            p.rerun * factor,
+            p.recomputed * factor,
             p.weight_gradient * factor,
             p.forward_collectives * factor,
             p.backward_collectives * factor,
-            p.rerun_collectives * factor};
+            p.recomputed_collectives * factor};
   }
-  constexpr void scale_rerun(double share) {
-    rerun *= share;
-    rerun_collectives *= share;
+  constexpr void scale_recomputed(double share) {
+    recomputed *= share;
+    recomputed_collectives *= share;
   }
-  [[nodiscard]] constexpr Seconds total() const { return forward + backward + rerun; }
+  [[nodiscard]] constexpr Seconds total() const { return forward + backward + recomputed; }
   [[nodiscard]] constexpr Seconds collectives() const {
-    return forward_collectives + backward_collectives + rerun_collectives;
+    return forward_collectives + backward_collectives + recomputed_collectives;
   }
 };
 [[nodiscard]] PassTotals totals_of(const LayerCost& cost);
@@ -191,7 +191,7 @@ class StepCombiner {
 
   /// What the backward of one micro-batch, `totals`, waits for its gradients' copies to the host.
   [[nodiscard]] static Seconds offload_wait(const PassTotals& totals, const StageTransfers& transfers) {
-    return larger(Seconds{}, transfers.gradients_to_host - totals.backward - totals.rerun);
+    return larger(Seconds{}, transfers.gradients_to_host - totals.backward - totals.recomputed);
   }
 
   /// ZeRO-3 / FSDP: what one micro-batch waits for on `stage`, or on some of its layers.

@@ -217,8 +217,8 @@ Seconds UnitSearch::refined_bound(const ShardingChoice& shard, Seconds step) {
 Seconds UnitSearch::step_without_recompute(const ShardingChoice& shard) {
   const std::vector<StageLoad> loads = loads_;
   const std::vector<StagePlan> plan = plan_;
-  for (StageLoad& load : loads_) load.totals.scale_rerun(0);
-  for (StagePlan& stage : plan_) stage.reruns = {};
+  for (StageLoad& load : loads_) load.totals.scale_recomputed(0);
+  for (StagePlan& stage : plan_) stage.recomputing = {};
   set_waits(shard);
   const Seconds step = step_of(shard, {});
   loads_ = loads;
@@ -237,8 +237,8 @@ Seconds UnitSearch::uneven_bound(const ShardingChoice& shard, bool recomputes) c
     PassTotals totals = loads_[g].totals;
     StagePlan plan = plan_[g];
     if (!recomputes) {
-      totals.scale_rerun(0);
-      plan.reruns = {};
+      totals.scale_recomputed(0);
+      plan.recomputing = {};
     }
     const StageTransfers& transfers = shard.states->transfers[g];
     const StepOverheads alone = shard.combiner.overheads(transfers, loads_, g, {});
@@ -250,7 +250,7 @@ Seconds UnitSearch::uneven_bound(const ShardingChoice& shard, bool recomputes) c
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (!used_[c]) continue;
     const PassTotals& layer = times_->layers[c];
-    Seconds busy = layer.forward + layer.backward + (recomputes ? layer.rerun : Seconds{});
+    Seconds busy = layer.forward + layer.backward + (recomputes ? layer.recomputed : Seconds{});
     if (runs_in_pairs(sc_.layout.schedule)) busy -= layer.collectives();
     least_layer = smaller(least_layer, busy);
   }

@@ -20,7 +20,7 @@ Program dequantise_weights(Program p, const Techniques& /*techniques*/) {
                        .weight = op.weight,
                        .phase = op.phase,
                        .pass = op.pass,
-                       .rerun = op.rerun});
+                       .recomputed = op.recomputed});
       op.reads.push_back(wide);
     }
     p.ops.push_back(op);

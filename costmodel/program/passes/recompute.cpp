@@ -115,7 +115,7 @@ class Rematerialisation {
   /// What is kept is written once more, with the same numbers; what was dropped becomes a new value.
   void rename_results(Op& op, std::vector<ValueId>& renamed) {
     op.phase = Phase::Backward;
-    op.rerun = true;
+    op.recomputed = true;
     rename(op.reads, renamed);
     for (const ValueId id : op.writes) {
       if (!gone_[position(id)]) continue;
@@ -160,7 +160,7 @@ void keep_parts(Program& p, ValueId whole, const std::vector<Shape>& parts, doub
              .reads = {},
              .writes = {p.like(whole, Role::Itself)},
              .phase = Phase::Backward,
-             .rerun = true};
+             .recomputed = true};
   for (const Shape& shape : parts) {
     const ValueId part = p.like(whole, Role::Copy, shape);
     p.of(part).copies = copies;

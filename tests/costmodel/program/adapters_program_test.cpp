@@ -197,7 +197,7 @@ TEST(adapters_program, writes_weights_in_4_bits_out_before_every_product_that_re
       const Op& product = p.ops.at(i + 1);
       EXPECT_EQ(product.reads[product.reads.size() - 1], p.ops[i].writes[0]);
       EXPECT_EQ(product.weight, p.ops[i].weight);
-      EXPECT_EQ(product.rerun, p.ops[i].rerun);
+      EXPECT_EQ(product.recomputed, p.ops[i].recomputed);
       (p.ops[i].phase == Phase::Forward ? forward : backward) += 1;
     }
     EXPECT_EQ(forward, 4);

@@ -73,10 +73,10 @@ void OperationBuilder::memory_bound(std::string_view name, Elementwise step, dou
   Operation op{.name = name, .kind = OpKind::MemoryBound, .precision = sc_.recipe.precision, .formula = "T3"};
   op.bytes = Bytes{forward_elements * element_ * rule.forward_passes};
   op.kernels = rule.forward_kernels;
-  op.rerun = reruns(0);
+  op.recomputed = recomputes(0);
   if (op.bytes.value() > 0) out_.push_back(op);
   op.pass = Pass::BackwardData;
-  op.rerun = false;
+  op.recomputed = false;
   op.bytes = Bytes{backward_elements * element_ * rule.backward_passes};
   op.kernels = rule.backward_kernels;
   if (op.bytes.value() > 0) out_.push_back(op);
@@ -92,7 +92,7 @@ void OperationBuilder::add_collective(std::string_view name, Pass pass, Collecti
                                       double elements, double count) {
   if (group_size(sc_.layout, group) <= 1 || elements <= 0 || count <= 0) return;
   Operation op{.name = name, .kind = OpKind::Collective, .pass = pass, .formula = "C1"};
-  op.rerun = pass == Pass::Forward && reruns(0);
+  op.recomputed = pass == Pass::Forward && recomputes(0);
   op.kernels = 1;
   op.count = count;
   op.collective = kind;
@@ -147,7 +147,7 @@ void OperationBuilder::attention(bool windowed) {
   in_modules(0);
 }
 
-bool OperationBuilder::reruns(double operator_policy_threshold) const {
+bool OperationBuilder::recomputes(double operator_policy_threshold) const {
   const Recompute& recompute = sc_.recipe.recompute;
   switch (recompute.mode) {
     case RecomputeMode::Full:
@@ -191,9 +191,9 @@ void OperationBuilder::gemms(std::string_view name, OpKind kind, GemmShape shape
   op.gemm.alignment = alignment_of(shape.n, shape.k);
   op.flops = flops;
   op.kernels = sc_.framework.gemm_kernels_forward;
-  op.rerun = reruns(1) || reruns_as_matmul();
+  op.recomputed = recomputes(1) || recomputes_as_matmul();
   out_.push_back(op);
-  op.rerun = false;
+  op.recomputed = false;
   op.pass = Pass::BackwardData;
   op.gemm = {shape.m, shape.k, shape.n, shape.batch, 0, op.gemm.alignment};
   out_.push_back(op);
@@ -208,7 +208,7 @@ void OperationBuilder::gemms(std::string_view name, OpKind kind, GemmShape shape
 }
 
 /// torchtitan's per-operator policy recomputes every second matmul.
-bool OperationBuilder::reruns_as_matmul() {
+bool OperationBuilder::recomputes_as_matmul() {
   if (sc_.recipe.recompute.mode != RecomputeMode::SelectiveOperators) return false;
   matmul_parity_ = !matmul_parity_;
   return !matmul_parity_;
@@ -259,10 +259,10 @@ void OperationBuilder::flash(bool windowed) {
            .library = attention_library(sc_)};
   op.flops = Flops{2.0 * share * shape.pairs * static_cast<double>(shape.heads * shape.batch) *
                    static_cast<double>(shape.head_dim + shape.v_head_dim)};
-  op.rerun = reruns(1);
+  op.recomputed = recomputes(1);
   out_.push_back(op);
   op.pass = Pass::BackwardData;
-  op.rerun = false;
+  op.recomputed = false;
   op.flops = op.flops * 2.5;
   op.kernels = 3;
   out_.push_back(op);
@@ -276,10 +276,10 @@ void OperationBuilder::merge_ring_pieces(double merges) {
   Operation op{.name = "attention.merge", .kind = OpKind::MemoryBound, .count = merges, .formula = "T3"};
   const double bytes = element_ + 8;
   op.bytes = Bytes{static_cast<double>(d_.tokens * d_.o) * bytes};
-  op.rerun = reruns(1);
+  op.recomputed = recomputes(1);
   out_.push_back(op);
   op.pass = Pass::BackwardData;
-  op.rerun = false;
+  op.recomputed = false;
   op.bytes = Bytes{static_cast<double>(d_.tokens * (d_.q + d_.k + d_.v)) * bytes};
   out_.push_back(op);
 }
@@ -307,9 +307,9 @@ void OperationBuilder::score_gemms(std::string_view name, GemmShape shape) {
   if (is_quantized(op.precision)) op.precision = Precision::Bf16;
   op.gemm.alignment = alignment_of(shape.n, shape.k);
   op.flops = shape.flops();
-  op.rerun = reruns(1);
+  op.recomputed = recomputes(1);
   out_.push_back(op);
-  op.rerun = false;
+  op.recomputed = false;
   op.pass = Pass::BackwardData;
   out_.push_back(op);
   out_.push_back(op);  // gradients of both operands

@@ -63,8 +63,8 @@ class OperationBuilder {
   [[nodiscard]] double share_of_gathered() const;
   /// Elements that are gathered, counted as those of activations.
   [[nodiscard]] double gathered(double elements) const;
-  [[nodiscard]] bool reruns(double operator_policy_threshold) const;
-  [[nodiscard]] bool reruns_as_matmul();
+  [[nodiscard]] bool recomputes(double operator_policy_threshold) const;
+  [[nodiscard]] bool recomputes_as_matmul();
   [[nodiscard]] double main_gradient_bytes() const;
   void memory_bound(std::string_view name, Elementwise step, double forward_elements,
                     double backward_elements);

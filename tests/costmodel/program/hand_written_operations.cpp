@@ -218,7 +218,7 @@ std::vector<Operation> hand_written_embedding(const Scenario& sc) {
   if (sc.model.embedding_norm) {
     build.elementwise("embedding.norm", Elementwise::Norm, static_cast<double>(d.sp_tokens * d.hidden));
   }
-  for (Operation& op : out) op.rerun = false;  // of no layer
+  for (Operation& op : out) op.recomputed = false;  // of no layer
   return out;
 }
 
@@ -259,7 +259,7 @@ std::vector<Operation> hand_written_head(const Scenario& sc) {
                          static_cast<double>(d.tokens * d.vocab * sc.layout.tp));
   }
   for (Operation& op : out) {
-    op.rerun = false;                                                // the head is never recomputed
+    op.recomputed = false;                                           // the head is never recomputed
     if (is_quantized(op.precision)) op.precision = Precision::Bf16;  // nor quantised
   }
   return out;

@@ -26,7 +26,7 @@ struct Field {
 const std::vector<Field>& fields() {
   static const std::vector<Field> all{
       {"kind", [](const Operation& o) { return double(o.kind); }},
-      {"rerun", [](const Operation& o) { return double(o.rerun); }},
+      {"recomputed", [](const Operation& o) { return double(o.recomputed); }},
       {"precision",
        [](const Operation& o) {
          // Nothing reads it of memory traffic.
@@ -106,16 +106,17 @@ std::vector<Operation> mended(const Scenario& sc, std::vector<Operation> list) {
     // Modules that MLA's up-projections are recomputed with hold whole queries, too.
     const std::uint16_t modules = sc.recipe.recompute.modules;
     if (op.name == "attention.q" && op.pass == Pass::Forward && (modules & kRecomputeMlaUpProjection) != 0)
-      op.rerun = true;
+      op.recomputed = true;
     // Exchanged heads are kept for attention's backward pass; they need not be sent again.
     const RecomputeMode mode = sc.recipe.recompute.mode;
     const bool modules_only = mode == RecomputeMode::Selective || mode == RecomputeMode::SelectiveModules;
-    if (op.name == "attention.all_to_all" && modules_only) op.rerun = false;
+    if (op.name == "attention.all_to_all" && modules_only) op.recomputed = false;
     // No matrix reads what the norms behind attention and MLP make: it is not dropped.
-    if (op.name == "post_norm" && modules_only) op.rerun = false;
+    if (op.name == "post_norm" && modules_only) op.recomputed = false;
     // Expanded keys and values are dropped with core attention.
     const bool core = mode == RecomputeMode::Selective || (modules & kRecomputeCoreAttention) != 0;
-    if (op.name == "attention.repeat_kv" && op.pass == Pass::Forward && modules_only && core) op.rerun = true;
+    if (op.name == "attention.repeat_kv" && op.pass == Pass::Forward && modules_only && core)
+      op.recomputed = true;
     // All norms are written out, not only those of the hidden states.
     const bool other_norm = op.name == "attention.latent_norm" || op.name == "embedding.norm";
     if (other_norm && !sc.recipe.fused_norm) {
@@ -129,7 +130,7 @@ std::vector<Operation> mended(const Scenario& sc, std::vector<Operation> list) {
       op.kernels = forward ? out.forward_kernels : out.backward_kernels;
     }
     // Recomputation that stops early is counted by hand below.
-    if (sc.framework.recompute_stops_early) op.rerun = false;
+    if (sc.framework.recompute_stops_early) op.recomputed = false;
   }
   return list;
 }
@@ -141,7 +142,7 @@ std::string named(const Operation& op) {
 /// What tells the lists apart, or nothing.
 std::string difference(const Scenario& sc, std::vector<Operation> mine, std::vector<Operation> by_hand) {
   if (sc.framework.recompute_stops_early)
-    for (Operation& op : mine) op.rerun = false;
+    for (Operation& op : mine) op.recomputed = false;
   // The list by hand knows no adapters: tests/costmodel/step/adapters_time_test.cpp counts theirs.
   std::erase_if(mine, [](const Operation& op) { return op.name.starts_with("adapter."); });
   mine = sorted(with_one_exchange(std::move(mine)));
@@ -201,10 +202,10 @@ RC_GTEST_PROP(operation_list, is_the_one_written_by_hand_in_every_field, ()) {
 }
 
 /// What runs again, by name and in forward order.
-std::vector<std::string_view> reruns(const Scenario& sc, bool moe) {
+std::vector<std::string_view> recomputes(const Scenario& sc, bool moe) {
   std::vector<std::string_view> names;
   for (const Operation& op : layer_operations(sc, {.moe = moe})) {
-    if (op.rerun) names.push_back(op.name);
+    if (op.recomputed) names.push_back(op.name);
   }
   return names;
 }
@@ -227,7 +228,7 @@ using Names = std::vector<std::string_view>;
 
 TEST(early_end_of_recomputation, leaves_out_the_last_matrix_of_a_dense_layer_and_what_follows) {
   const Scenario sc = recomputed({.mode = RecomputeMode::Full});
-  EXPECT_EQ(reruns(sc, false),
+  EXPECT_EQ(recomputes(sc, false),
             (Names{"norm1", "attention.qkv", "attention.rope", "attention.core", "attention.output",
                    "attention.residual", "norm2", "mlp.up", "mlp.activation"}));
 }
@@ -240,27 +241,27 @@ TEST(early_end_of_recomputation, needs_the_last_matrix_of_experts_where_backward
               "attention.core", "attention.output", "attention.residual",
               "norm2",          "moe.router",       "moe.route",
               "moe.permute",    "moe.expert.up",    "moe.expert.activation"};
-  EXPECT_EQ(reruns(sc, true), names);
+  EXPECT_EQ(recomputes(sc, true), names);
   sc.framework.saved[static_cast<std::size_t>(Saved::ExpertOutput)] = {.compute = 1};
   names.push_back("moe.expert.down");
-  EXPECT_EQ(reruns(sc, true), names);
+  EXPECT_EQ(recomputes(sc, true), names);
 }
 
 /// A norm behind the MLP reads the last matrix's output in backward, and statistics that it makes itself.
 TEST(early_end_of_recomputation, needs_the_last_matrix_where_a_norm_follows) {
   Scenario sc = recomputed({.mode = RecomputeMode::Full});
   sc.model.norms_per_layer = 4;
-  EXPECT_EQ(reruns(sc, false), (Names{"norm1", "attention.qkv", "attention.rope", "attention.core",
-                                      "attention.output", "post_norm", "attention.residual", "norm2",
-                                      "mlp.up", "mlp.activation", "mlp.down", "post_norm"}));
+  EXPECT_EQ(recomputes(sc, false), (Names{"norm1", "attention.qkv", "attention.rope", "attention.core",
+                                          "attention.output", "post_norm", "attention.residual", "norm2",
+                                          "mlp.up", "mlp.activation", "mlp.down", "post_norm"}));
 }
 
 TEST(early_end_of_recomputation, leaves_out_the_last_matrix_of_a_module) {
   const Scenario sc = recomputed({.mode = RecomputeMode::SelectiveModules, .modules = kRecomputeMlp});
-  EXPECT_EQ(reruns(sc, false), (Names{"mlp.up", "mlp.activation"}));
+  EXPECT_EQ(recomputes(sc, false), (Names{"mlp.up", "mlp.activation"}));
   Scenario whole = sc;
   whole.framework.recompute_stops_early = false;
-  EXPECT_EQ(reruns(whole, false), (Names{"mlp.up", "mlp.activation", "mlp.down"}));
+  EXPECT_EQ(recomputes(whole, false), (Names{"mlp.up", "mlp.activation", "mlp.down"}));
 }
 
 TEST(operation_list, counts_each_variant_of_a_model_anew) {

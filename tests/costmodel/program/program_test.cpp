@@ -86,14 +86,15 @@ TEST(step_program, recomputation_ends_with_the_last_value_that_backward_reads) {
   Techniques t = techniques_of(sc, true);
   const double weights = 4096.0 * (6144 + 4096 + 3 * 14336), down = 4096.0 * 14336;
   const double attention = 2.0 * 8192 * 8192 / 2 * 32 * 256;
-  const auto rerun = [&] {
+  const auto recomputed = [&] {
     double sum = 0;
-    for (const Counts::OfSite& site : count(layer_of(sc, t), sizes_of(sc)).sites) sum += site.rerun.value();
+    for (const Counts::OfSite& site : count(layer_of(sc, t), sizes_of(sc)).sites)
+      sum += site.recomputed.value();
     return sum;
   };
-  EXPECT_EQ(rerun(), 2 * 8192 * (weights - down) + attention);
+  EXPECT_EQ(recomputed(), 2 * 8192 * (weights - down) + attention);
   t.stops_recomputing_early = false;
-  EXPECT_EQ(rerun(), 2 * 8192 * weights + attention);
+  EXPECT_EQ(recomputed(), 2 * 8192 * weights + attention);
 }
 
 /// arXiv:2205.05198 §4.2.2: per layer two all-gathers and two reduce-scatters forward, the same backward, and

@@ -23,11 +23,11 @@ namespace {
 /// Sums by operation, pass and what else tells rows apart.
 using Totals = std::map<std::string, double>;
 
-std::string key(std::string_view name, Pass pass, bool rerun, std::string_view what) {
-  return fmt::format("{} pass {}{} {}", name, static_cast<int>(pass), rerun ? " again" : "", what);
+std::string key(std::string_view name, Pass pass, bool recomputed, std::string_view what) {
+  return fmt::format("{} pass {}{} {}", name, static_cast<int>(pass), recomputed ? " again" : "", what);
 }
-std::string message_key(std::string_view name, Pass pass, bool rerun, CollectiveKind kind, Group group) {
-  return key(name, pass, rerun,
+std::string message_key(std::string_view name, Pass pass, bool recomputed, CollectiveKind kind, Group group) {
+  return key(name, pass, recomputed,
              fmt::format("collective {} group {}", static_cast<int>(kind), static_cast<int>(group)));
 }
 void add_message(Totals& totals, const std::string& row, double payload, double times) {
@@ -38,13 +38,13 @@ void add_message(Totals& totals, const std::string& row, double payload, double 
 Totals totals_of(const std::vector<Operation>& operations) {
   Totals out;
   for (const Operation& op : operations) {
-    for (const bool rerun : {false, true}) {
-      if (rerun && !(op.rerun && op.pass == Pass::Forward)) continue;
+    for (const bool recomputed : {false, true}) {
+      if (recomputed && !(op.recomputed && op.pass == Pass::Forward)) continue;
       if (op.kind == OpKind::Collective) {
-        add_message(out, message_key(op.name, op.pass, rerun, op.collective, op.group), op.payload.value(),
-                    op.count);
+        add_message(out, message_key(op.name, op.pass, recomputed, op.collective, op.group),
+                    op.payload.value(), op.count);
       } else if (op.flops.value() > 0) {
-        out[key(op.name, op.pass, rerun, "FLOPs")] += op.flops.value();
+        out[key(op.name, op.pass, recomputed, "FLOPs")] += op.flops.value();
       }
     }
   }
@@ -59,12 +59,12 @@ Totals totals_of(const Program& p, const Sizes& sizes, bool windowed) {
       const double flops = counts.sites[s].passes[pass].value();
       if (flops > 0) out[key(kSites[s].name, static_cast<Pass>(pass), false, "FLOPs")] += flops;
     }
-    const double rerun = counts.sites[s].rerun.value();
-    if (rerun > 0) out[key(kSites[s].name, Pass::Forward, true, "FLOPs")] += rerun;
+    const double recomputed = counts.sites[s].recomputed.value();
+    if (recomputed > 0) out[key(kSites[s].name, Pass::Forward, true, "FLOPs")] += recomputed;
   }
   for (const CountedMessage& m : counts.messages) {
-    add_message(out, message_key(row_of(m.site).name, m.pass, m.rerun, m.kind, m.group), m.payload.value(),
-                m.times);
+    add_message(out, message_key(row_of(m.site).name, m.pass, m.recomputed, m.kind, m.group),
+                m.payload.value(), m.times);
   }
   return out;
 }

@@ -279,7 +279,7 @@ TEST(mamba1, fused_convolves_three_times_under_full_recomputation) {
   for (const std::string_view name : {"state.convolution", "state.step", "state.scan"}) {
     bool again = false;
     for (const Operation& op : layer_operations(sc, kRecurrentAlone))
-      again = again || (op.rerun && op.pass == Pass::Forward && op.name == name);
+      again = again || (op.recomputed && op.pass == Pass::Forward && op.name == name);
     EXPECT_TRUE(again) << name;
   }
   // Beside what full recomputation runs again, the function still makes its own operands again.
@@ -526,7 +526,7 @@ TEST(recurrent_layers, run_again_as_a_whole_for_what_they_keep) {
   sc.recipe.recompute = {.mode = RecomputeMode::Full};
   double again = 0;
   for (const Operation& op : layer_operations(sc, kRecurrentAlone))
-    again += op.rerun && op.pass == Pass::Forward && op.name == "state.scan" ? op.flops.value() : 0;
+    again += op.recomputed && op.pass == Pass::Forward && op.name == "state.scan" ? op.flops.value() : 0;
   EXPECT_EQ(again, flops(with_mamba(), kRecurrentAlone, Pass::Forward, "state.scan"));
 }
 

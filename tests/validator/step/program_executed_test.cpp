@@ -71,8 +71,8 @@ class ProgramTotals {
 
   void add_flops(std::string_view name, const program::Counts::OfSite& of) {
     for (const Pass pass : {Pass::Forward, Pass::BackwardData, Pass::BackwardWeight}) {
-      const double rerun = pass == Pass::Forward ? of.rerun.value() : 0;
-      const double flops = of.passes[position(pass)].value() + rerun;
+      const double recomputed = pass == Pass::Forward ? of.recomputed.value() : 0;
+      const double flops = of.passes[position(pass)].value() + recomputed;
       if (flops > 0) flops_[row_name(name, pass)] += times_ * flops;
     }
   }

@@ -40,7 +40,7 @@ int depth_of(const Operation& o) {
 }
 
 const char* pass_words(const program::Op& op) {
-  if (op.rerun) return "recomputation";
+  if (op.recomputed) return "recomputation";
   return op.phase == program::Phase::Forward ? "forward" : "backward";
 }
 

@@ -278,7 +278,7 @@ void attend_to_passed(const Operation& o, int step) {
 /// The first round of the backward ring; the others run with the blocks, which need them one by one. A
 /// forward ring that runs again, although what it was for is kept, has all its rounds.
 void run_send_recv_back(const Operation& o) {
-  if (o.op.rerun) {
+  if (o.op.recomputed) {
     for (int step = 1; step <= o.op.times; ++step) pass_on_keys(o, step);
     return;
   }
