@@ -10,9 +10,10 @@
 # Bridge's submodule), $NANOTRON, $TITAN_TOML (torchtitan v0.2.2) and $MAXTEXT name checkouts and DeepSpeed, TRL, Axolotl and
 # LLaMA-Factory are installed; binary traces by Perfetto's own schema, where its Python package is, and predicted snapshots by
 # PyTorch's own tools; whether the tests notice a wrong program (scripts/mutate.sh); the planner in a page against the command
-# (web/test.sh); scripts/gpu.sh and cluster.sh on simulated GPUs; packages in empty roots; the Python module as `pip install
-# .` makes it; every test under ASan+UBSan; with --tsan ranks of threads under ThreadSanitizer as well; last, what the tests
-# of costmodel and planner cover. Uses build/release, build/web, build/mutants, build/asan and build/coverage.
+# (web/test.sh), and axe-core's rules for it, where $AXE names an axe.min.js or pip reaches one; scripts/gpu.sh and cluster.sh
+# on simulated GPUs; packages in empty roots; the Python module as `pip install .` makes it; every test under ASan+UBSan; with
+# --tsan ranks of threads under ThreadSanitizer as well; last, what the tests of costmodel and planner cover. Uses
+# build/release, build/web, build/axe, build/mutants, build/asan and build/coverage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,7 +22,7 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --minutes) minutes=$2 && shift ;;
     --tsan) tsan=1 ;;
-    *) sed -n '2,15s/^# //p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,16s/^# //p' "$0" >&2; exit 2 ;;
   esac
   shift
 done
@@ -98,7 +99,13 @@ scripts/mutate.sh
 if command -v em++ >/dev/null && command -v node >/dev/null; then
   cmake --build build/release --target hexaplan
   cmake --workflow --preset web
-  web/test.sh build/web build/release/hexaplan
+  # axe-core, of $AXE or of the Python package that carries it (no browser, no Playwright: the file alone is needed).
+  axe=${AXE:-}
+  if [[ -z $axe ]] && "$python" -m pip install --quiet --no-deps --upgrade --target build/axe axe-playwright-python; then
+    axe=$(find "$PWD/build/axe" -name axe.min.js | head -1)
+  fi
+  [[ -n $axe ]] || echo "axe-core's rules: not checked, AXE names no axe.min.js and pip reaches no index" >&2
+  AXE=$axe web/test.sh build/web build/release/hexaplan
 else
   echo "the page: not built, no Emscripten here (apt-get install emscripten node-acorn chromium)" >&2
 fi
