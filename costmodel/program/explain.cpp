@@ -20,6 +20,12 @@ std::string text_of(const Value& value) {
   }
 }
 
+std::string text_of(const Op& op) {
+  const std::string_view kind = row_of(op.kind).name;
+  if (op.function == Function::Count) return std::string{kind};
+  return fmt::format("{}({})", kind, kFunctions[position(op.function)].name);
+}
+
 template <class Ids>
 std::string text_of(const Program& p, const Ids& ids) {
   std::string out;
@@ -33,8 +39,8 @@ std::string listing(const Program& p) {
   constexpr std::array<std::string_view, kPhases> kPhaseNames{"F", "B", "W"};
   std::string out;
   for (const Op& op : p.ops) {
-    out += fmt::format("{} {} {} {}", kPhaseNames[position(op.phase)], row_of(op.site).name,
-                       row_of(op.kind).name, text_of(p, op.reads));
+    out += fmt::format("{} {} {} {}", kPhaseNames[position(op.phase)], row_of(op.site).name, text_of(op),
+                       text_of(p, op.reads));
     if (op.writes.size() > 0) out += " -> " + text_of(p, op.writes);
     if (op.in_place > 0) out += " (in place)";
     if (op.recomputed) out += " (again)";

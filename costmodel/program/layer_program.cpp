@@ -22,6 +22,11 @@ class ForwardBuilder {
     program_.ops.push_back(op);
     return out;
   }
+  ValueId pointwise(Site site, Function function, IdList<16> reads, Tensor tensor, Shape shape) {
+    const ValueId out = emit(site, Kind::Pointwise, reads, tensor, shape);
+    program_.ops.back().function = function;
+    return out;
+  }
   /// A further result of the operation emitted last.
   ValueId also(Tensor tensor, Shape shape, Role role = Role::Itself) {
     const ValueId out = program_.add({.tensor = tensor, .shape = shape, .role = role});
@@ -201,8 +206,8 @@ ValueId attention(ForwardBuilder& b, const ModelSpec& m, LayerClass kind, ValueI
                              mutant("log-sum-exp-in-the-activations-type") ? Type::Activation : Type::Fp32});
   if (m.attention.sinks) b.weigh({Width::Heads, Width::One, Split::Whole, Parameter::AttentionSinks});
   if (gate != kNone)
-    out = b.emit(Site::AttentionGate, Kind::GateColumns, {out, gate}, Tensor::GatedAttention,
-                 tokens(Width::Attended));
+    out = b.pointwise(Site::AttentionGate, Function::SigmoidGate, {out, gate}, Tensor::GatedAttention,
+                      tokens(Width::Attended));
   const ValueId projected =
       b.matmul(Site::AttentionOutput, out, Tensor::AttentionProjection, kHiddenStates,
                {Width::Hidden, Width::Attended, Split::Row, Parameter::AttentionOutputWeight});
@@ -261,7 +266,7 @@ ValueId gated_delta_net(ForwardBuilder& b, const RecurrentSpec& r, ValueId proje
   workspace(b, Tensor::StateStates, {Rows::Chunks, Width::StateSize});
   workspace(b, Tensor::StateChunk, tokens(Width::StateDeltaWorkspace));
   if (r.norm) values = norm_states(b, values, Tensor::StateNormed, Width::StateHeads);
-  return b.emit(Site::StateGate, Kind::GateColumns, {values, gate}, Tensor::StateOutput, kStateValues);
+  return b.pointwise(Site::StateGate, Function::SiluGate, {values, gate}, Tensor::StateOutput, kStateValues);
 }
 
 /// Convolution, scan and gate are one kernel call, which keeps what it reads and what it read of the states
@@ -285,10 +290,10 @@ ValueId short_convolution(ForwardBuilder& b, const RecurrentSpec& r, ValueId pro
       b.emit(Site::StateProjection, Kind::Separate, {projected}, Tensor::StateGate, kStateValues);
   const ValueId after = b.also(Tensor::StateGate, kStateValues);
   const ValueId mixed = b.also(Tensor::StateValues, kStateValues);
-  const ValueId gated = b.emit(Site::StateGateIn, Kind::GateColumns, {mixed, before}, Tensor::StateMixed,
-                               tokens(Width::StateMixed));
-  return b.emit(Site::StateGate, Kind::GateColumns, {convolve(b, r, gated), after}, Tensor::StateOutput,
-                kStateValues);
+  const ValueId gated = b.pointwise(Site::StateGateIn, Function::Product, {mixed, before}, Tensor::StateMixed,
+                                    tokens(Width::StateMixed));
+  return b.pointwise(Site::StateGate, Function::Product, {convolve(b, r, gated), after}, Tensor::StateOutput,
+                     kStateValues);
 }
 
 /// Without trained norms all from the convolution to the output's product is one autograd function, which
@@ -352,7 +357,8 @@ ValueId lightning(ForwardBuilder& b, const RecurrentSpec& r, ValueId projected) 
   b.also(Tensor::StateChunk, tokens(Width::StateIntra));
   b.also(Tensor::StateStates, {Rows::Chunks, Width::StateSize});
   if (r.norm) values = norm_states(b, values, Tensor::StateNormed, Width::One);
-  return b.emit(Site::StateGate, Kind::GateColumns, {values, gate}, Tensor::StateOutput, kStateValues);
+  return b.pointwise(Site::StateGate, Function::SigmoidGate, {values, gate}, Tensor::StateOutput,
+                     kStateValues);
 }
 
 /// Keys' rows have decays of their own, which transformers makes one operation at a time in fp32 before
@@ -390,7 +396,8 @@ ValueId kimi_delta(ForwardBuilder& b, const RecurrentSpec& r, ValueId projected)
   workspace(b, Tensor::StateStates, {Rows::Chunks, Width::StateSize});
   workspace(b, Tensor::StateChunk, tokens(Width::StateDeltaWorkspace));
   if (r.norm) values = norm_states(b, values, Tensor::StateNormed, Width::StateHeads);
-  return b.emit(Site::StateGate, Kind::GateColumns, {values, gate}, Tensor::StateOutput, kStateValues);
+  return b.pointwise(Site::StateGate, Function::SigmoidGate, {values, gate}, Tensor::StateOutput,
+                     kStateValues);
 }
 
 ValueId between_projections(ForwardBuilder& b, const RecurrentSpec& r, ValueId projected) {

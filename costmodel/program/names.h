@@ -9,7 +9,7 @@
 
 namespace hexaplan::costmodel::program {
 
-/// Parts of a layer or of an end of the model that tensor parallelism enters and leaves as one, or that run
+/// Parts of a layer, the embedding or the head that tensor parallelism enters and leaves as one, or that run
 /// one after the other in backward.
 enum class Block : std::uint8_t { Embedding, Attention, Mlp, Router, Experts, Shared, Head, Mtp, Count };
 
@@ -424,5 +424,25 @@ inline constexpr std::array<RoleRow, position(Role::Count)> kRoles{{
     {Role::Workspace, "workspace"},
 }};
 static_assert(lists_in_order(kRoles, position(Role::Count)));
+
+/// What Kind::Pointwise computes, element by element. One row here, and its value and slopes in
+/// validator/executor/device/element_functions.h: nothing else lists them.
+enum class Function : std::uint8_t {
+  Product,      // a·b
+  SigmoidGate,  // a·σ(b)
+  SiluGate,     // a·b·σ(b)
+  Count
+};
+struct FunctionRow {
+  Function id;
+  std::string_view name;
+};
+/// By Function.
+inline constexpr std::array<FunctionRow, position(Function::Count)> kFunctions{{
+    {Function::Product, "product"},
+    {Function::SigmoidGate, "sigmoid_gate"},
+    {Function::SiluGate, "silu_gate"},
+}};
+static_assert(lists_in_order(kFunctions, position(Function::Count)));
 
 }  // namespace hexaplan::costmodel::program

@@ -197,7 +197,7 @@ enum class Kind : std::uint8_t {
   AllToAll,
   SendRecv,
   Separate,       // columns of one result apart, where they lie
-  GateColumns,    // times another operand, or a function of it
+  Pointwise,      // a Function of one or two operands of the same shape
   Convolve,       // every column by itself, over the tokens before
   StateOperands,  // queries and keys of the delta rule for every head, with decays and strengths
   DeltaRule,
@@ -235,7 +235,7 @@ enum class Kind : std::uint8_t {
   PermuteBack,
   SplitColumns,  // a rank's columns of whole rows
   SeparateBack,
-  GateColumnsBack,
+  PointwiseBack,
   ConvolveBack,
   StateOperandsBack,
   DeltaRuleBack,
@@ -301,7 +301,7 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::AllToAll, "all_to_all", 0, Work::None, CollectiveKind::AllToAll},
     {Kind::SendRecv, "send_recv", 0, Work::None, CollectiveKind::SendRecv},
     {Kind::Separate, "separate"},
-    {Kind::GateColumns, "gate_columns"},
+    {Kind::Pointwise, "pointwise"},
     {Kind::Convolve, "convolve"},
     {Kind::StateOperands, "state_operands"},
     {Kind::DeltaRule, "delta_rule", 0, Work::Scan},
@@ -339,7 +339,7 @@ inline constexpr std::array<KindRow, position(Kind::Count)> kKinds{{
     {Kind::PermuteBack, "permute_back", 0, Work::None, {}, false},
     {Kind::SplitColumns, "split_columns", 0, Work::None, {}, false},
     {Kind::SeparateBack, "separate_back", 0, Work::None, {}, false},
-    {Kind::GateColumnsBack, "gate_columns_back", 0, Work::None, {}, false},
+    {Kind::PointwiseBack, "pointwise_back", 0, Work::None, {}, false},
     {Kind::ConvolveBack, "convolve_back", 0, Work::None, {}, false},
     {Kind::StateOperandsBack, "state_operands_back", 0, Work::None, {}, false},
     {Kind::DeltaRuleBack, "delta_rule_back", 0, Work::ScanBackward, {}, false},
@@ -402,9 +402,10 @@ struct Op {
   Kind kind = Kind::Add;
   IdList<16> reads;
   IdList<6> writes;
-  std::int16_t weight = -1;  // position in Program::weights
-  std::int16_t bias = -1;    // … of what is added to what the weight makes (norms, routers)
-  std::int8_t in_place = 0;  // leading results written over the operands of the same position
+  std::int16_t weight = -1;             // position in Program::weights
+  std::int16_t bias = -1;               // … of what is added to what the weight makes (norms, routers)
+  std::int8_t in_place = 0;             // leading results written over the operands of the same position
+  Function function = Function::Count;  // of Pointwise and its backward
   Phase phase = Phase::Forward;
   Pass pass = Pass::Forward;       // what reports count it under
   bool recomputed = false;         // recomputation

@@ -102,10 +102,10 @@ void count_elements(const Program& p, const Op& op, Elements elements, Step& ste
 /// Kernels that are the same wherever they run.
 bool is_kernel(Kind kind) {
   constexpr std::array kKernels{
-      Kind::GateColumns,       Kind::Convolve,
+      Kind::Pointwise,         Kind::Convolve,
       Kind::StateOperands,     Kind::DeltaRule,
       Kind::StateSpace,        Kind::SeparateBack,
-      Kind::GateColumnsBack,   Kind::ConvolveBack,
+      Kind::PointwiseBack,     Kind::ConvolveBack,
       Kind::StateOperandsBack, Kind::DeltaRuleBack,
       Kind::StateSpaceBack,    Kind::Transpose,
       Kind::ChannelOperands,   Kind::ChannelOperandsBack,

@@ -78,6 +78,8 @@ constexpr FlagWord kFlagWords[] = {
      [](ModelSpec& m) { m.attention.output_bias = true; }},
     {"qk_norm", [](const ModelSpec& m) { return m.attention.qk_norm; },
      [](ModelSpec& m) { m.attention.qk_norm = true; }},
+    {"output_gate", [](const ModelSpec& m) { return m.attention.output_gate; },
+     [](ModelSpec& m) { m.attention.output_gate = true; }},
     {"mlp_bias", [](const ModelSpec& m) { return m.mlp.bias; }, [](ModelSpec& m) { m.mlp.bias = true; }},
     {"layer_norm", [](const ModelSpec& m) { return m.norm == NormKind::Layer; },
      [](ModelSpec& m) { m.norm = NormKind::Layer; }},

@@ -16,8 +16,8 @@ namespace hexaplan::presets {
 ///              v_head_dim (multi-head latent attention, when kv_lora is given)
 ///   experts    experts top_k expert_ffn (= ffn) shared_ffn first_k_dense moe_period
 ///   behind     mtp_layers (multi-token-prediction modules)
-///   flags      tied, qkv_bias, output_bias, qk_norm, mlp_bias, layer_norm, norm_bias, gelu (two matrices),
-///              learned_positions, renormalise
+///   flags      tied, qkv_bias, output_bias, qk_norm, output_gate (of attention), mlp_bias, layer_norm,
+///              norm_bias, gelu (two matrices), learned_positions, renormalise
 /// InputError with `field` for an unknown word (and the nearest one), a word twice, a number out of range or
 /// a required one that is missing.
 [[nodiscard]] costmodel::ModelSpec parse_model_text(std::string_view text, std::string_view field);

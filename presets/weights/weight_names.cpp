@@ -531,6 +531,8 @@ constexpr FamilyNames kFamilyNames[] = {
     {"mixtral", kMixtralTables},
     {"qwen2_moe", kQwen2MoeTables},
     {"qwen3_moe", kMoeTables},
+    {"qwen3_next", kQwen2MoeTables},
+    {"qwen3_5_text", kLlamaTables},
     {"glm4_moe", kMoeTables},
     {"dots1", kMoeTables},
     {"deepseek_v2", kDeepseekTables},

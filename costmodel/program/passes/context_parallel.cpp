@@ -68,7 +68,7 @@ bool begins_recurrence(const Op& op) {
   return op.kind == Kind::StateSpace || (op.site == Site::StateProjection && op.kind == Kind::Separate);
 }
 bool ends_recurrence(const Op& op) {
-  return op.kind == Kind::StateSpace || (op.site == Site::StateGate && op.kind == Kind::GateColumns);
+  return op.kind == Kind::StateSpace || (op.site == Site::StateGate && op.kind == Kind::Pointwise);
 }
 ValueId exchange_heads(Program& p, ValueId value, Width width, std::vector<Op>& out) {
   const Shape shape{Rows::Tokens, width};

@@ -98,8 +98,14 @@ class Differentiation {
     for (const ValueId id : op.writes) parts.push_back(gradients_[position(id)]);
     give(op.reads[0], made(op, Kind::SeparateBack, parts, op.reads[0]));
   }
-  void gate_columns(const Op& op, ValueId dy) {
-    give_both(op, Kind::GateColumnsBack, {dy, op.reads[0], op.reads[1]});
+  /// Of every function: its operands are kept, and one operation makes the gradients of all of them.
+  void pointwise(const Op& op, ValueId dy) {
+    IdList<16> reads{dy};
+    for (const ValueId id : op.reads) reads.push_back(id);
+    IdList<16> gradients{made(op, Kind::PointwiseBack, reads, op.reads[0])};
+    for (std::size_t i = 1; i < op.reads.size(); ++i) gradients.push_back(also(op.reads[i]));
+    p_.ops.back().function = op.function;
+    for (std::size_t i = 0; i < op.reads.size(); ++i) give(op.reads[i], gradients[i]);
   }
   void convolve(const Op& op, ValueId dy) {
     give(op.reads[0], made(op, Kind::ConvolveBack, {dy, op.reads[0]}, op.reads[0]));
@@ -236,7 +242,7 @@ const std::array<Differentiation::RuleRow, position(Kind::LookupBack)> Different
     {Kind::AllToAll, &Differentiation::all_to_all},
     {Kind::SendRecv, &Differentiation::nothing},
     {Kind::Separate, &Differentiation::separate},
-    {Kind::GateColumns, &Differentiation::gate_columns},
+    {Kind::Pointwise, &Differentiation::pointwise},
     {Kind::Convolve, &Differentiation::convolve},
     {Kind::StateOperands, &Differentiation::state_operands},
     {Kind::DeltaRule, &Differentiation::delta_rule},

@@ -218,6 +218,13 @@ class StreamedDevice final : public Device {
                           const View& d_gates) override {
     later([=](Device& d) { d.gate_rows_backward(d_out, gates, x, dx, d_gates); });
   }
+  void pointwise(costmodel::program::Function f, const View& a, const View& b, const View& out) override {
+    later([=](Device& d) { d.pointwise(f, a, b, out); });
+  }
+  void pointwise_backward(costmodel::program::Function f, const View& d_out, const View& a, const View& b,
+                          const View& da, const View& db) override {
+    later([=](Device& d) { d.pointwise_backward(f, d_out, a, b, da, db); });
+  }
   void repeat_rows(const View& x, const View& out) override {
     later([=](Device& d) { d.repeat_rows(x, out); });
   }

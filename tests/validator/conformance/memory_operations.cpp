@@ -140,6 +140,22 @@ void clips(Bench& b, Size s) {
   b.result("clipped", x);
 }
 
+/// Every function of the table; gradients are written over what they are gradients of.
+void functions(Bench& b, Size s) {
+  for (const auto& row : costmodel::program::kFunctions) {
+    const View x = b.data(s.rows, s.cols, 3), y = b.data(s.rows, s.cols, 3), d = b.data(s.rows, s.cols);
+    const View out = b.new_data(s.rows, s.cols), alone = b.new_data(s.rows, s.cols);
+    const std::string name{row.name};
+    b.device.pointwise(row.id, x, y, out);
+    b.result(name, out);
+    b.device.pointwise_backward(row.id, d, x, {}, alone, {});
+    b.result(name + " of one operand: gradient", alone);
+    b.device.pointwise_backward(row.id, d, x, y, d, y);
+    b.result(name + ": gradient of the first operand", d);
+    b.result(name + ": gradient of the second", y);
+  }
+}
+
 void norms(Bench& b, Size s) {
   const View sum = b.column({3});
   b.device.squared_norm(b.fp32(s.rows, s.cols), sum);
@@ -244,6 +260,7 @@ std::vector<Operation> memory_operations() {
           {"add_bias", kSizes, biases},
           {"soft_cap", kSizes, caps},
           {"clip", kSizes, clips},
+          {"functions", kSizes, functions},
           {"quantise_to_8_bits", kQuantised, quantises<8>},
           {"quantise_to_4_bits", kQuantised, quantises<4>},
           {"nf4", kInBlocksOf4Bits, from_nf4<false>},

@@ -177,6 +177,27 @@ Kernel gated_rows() {
   return {"gated_rows", 15, forward, backward};
 }
 
+/// Inputs: both operands; of a function of one operand the second has a slope of zero.
+std::vector<Kernel> element_functions() {
+  using costmodel::program::Function;
+  std::vector<Kernel> all;
+  for (const auto& row : costmodel::program::kFunctions) {
+    const Function f = row.id;
+    const auto forward = [f](Numbers x) {
+      Numbers y(12);
+      kernels::pointwise<double>(f, {x.data(), 3, 4, 4}, {x.data() + 12, 3, 4, 4}, {y.data(), 3, 4, 4});
+      return y;
+    };
+    const auto backward = [f](Numbers x, Numbers d) {
+      const Matrix<double> a{x.data(), 3, 4, 4}, b{x.data() + 12, 3, 4, 4};
+      kernels::pointwise_backward<double>(f, {d.data(), 3, 4, 4}, a, b, a, b);
+      return x;
+    };
+    all.push_back({std::string{row.name}, 24, forward, backward});
+  }
+  return all;
+}
+
 /// Inputs: x, then the factors.
 Kernel scaled_columns() {
   const auto forward = [](Numbers x) {
@@ -544,7 +565,7 @@ std::vector<Kernel> all_kernels() {
                           linear(),
                           permutation(),
                           weighted_scatter()};
-  for (const auto& some : {norms(), activations(), attentions(), routers()})
+  for (const auto& some : {norms(), activations(), attentions(), routers(), element_functions()})
     all.insert(all.end(), some.begin(), some.end());
   return all;
 }

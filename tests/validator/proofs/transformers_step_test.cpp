@@ -112,6 +112,8 @@ const std::vector<Family> kFamiliesProved{
     {"qwen2_moe"},
     {"qwen3"},
     {"qwen3_moe"},
+    {"qwen3_next"},
+    {"qwen3_5_text"},
     {"phi3"},
     {"gemma"},
     {"gemma2"},

@@ -135,11 +135,11 @@ TEST(weights_in_4_bits, are_refused_with_the_reason_where_they_are_not_executed)
   EXPECT_THAT(reason({"", {.dp = 2, .sharding = {.stage = 3}}, true}),
               testing::HasSubstr("mean of a whole matrix"));
   EXPECT_THAT(reason({"", {.dp = 4, .sharding = {.stage = 3, .hpz = 2}}}),
-              testing::HasSubstr("second copy (hpz)"));
+              testing::HasSubstr("secondary partition (hpz)"));
   EXPECT_THAT(
       reason(
           {"", {}, false, [](Scenario& sc) { sc.model.moe = {.experts = 4, .top_k = 2, .expert_ffn = 8}; }}),
-      testing::HasSubstr("beside experts"));
+      testing::HasSubstr("with experts"));
   EXPECT_EQ(reason({"", {.dp = 2}, true}), "");
 }
 

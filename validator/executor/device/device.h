@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "costmodel/compute/operation.h"
+#include "costmodel/program/names.h"
 #include "validator/executor/communicator/buffer.h"
 #include "validator/executor/device/compute_kind.h"
 #include "validator/executor/device/device_fact.h"
@@ -218,6 +219,13 @@ class Device {
   virtual void clip(const View& x, double limit) = 0;
   /// d = 0 where |x| exceeds the limit; x: what stood there before it was cut.
   virtual void clip_backward(const View& x, double limit, const View& d) = 0;
+  /// out = f(a, b), element by element (element_functions.h); b is empty where f has one operand. out may be
+  /// an operand.
+  virtual void pointwise(costmodel::program::Function f, const View& a, const View& b, const View& out) = 0;
+  /// da = d_out·∂f/∂a, db = d_out·∂f/∂b; b and db are empty where f has one operand. da and db may each be
+  /// d_out, a or b.
+  virtual void pointwise_backward(costmodel::program::Function f, const View& d_out, const View& a,
+                                  const View& b, const View& da, const View& db) = 0;
   /// sum (1×1) += Σ x².
   virtual void squared_norm(const View& x, const View& sum) = 0;
 

@@ -151,6 +151,13 @@ class Timed final : public Base {
                           const View& d_gates) override {
     this->timed(ComputeKind::Elementwise, [&] { Base::gate_rows_backward(d_out, gates, x, dx, d_gates); });
   }
+  void pointwise(costmodel::program::Function f, const View& a, const View& b, const View& out) override {
+    this->timed(ComputeKind::Elementwise, [&] { Base::pointwise(f, a, b, out); });
+  }
+  void pointwise_backward(costmodel::program::Function f, const View& d_out, const View& a, const View& b,
+                          const View& da, const View& db) override {
+    this->timed(ComputeKind::Elementwise, [&] { Base::pointwise_backward(f, d_out, a, b, da, db); });
+  }
   void repeat_rows(const View& x, const View& out) override {
     this->timed(ComputeKind::Copy, [&] { Base::repeat_rows(x, out); });
   }

@@ -119,6 +119,8 @@ void run_soft_cap(const Operation& o);
 void run_soft_cap_back(const Operation& o);
 void run_gate_rows(const Operation& o);
 void run_gate_rows_back(const Operation& o);
+void run_pointwise(const Operation& o);
+void run_pointwise_back(const Operation& o);
 void run_add(const Operation& o);
 void run_copy(const Operation& o);
 void run_join_columns(const Operation& o);
@@ -139,6 +141,8 @@ void attend_with_scores_back(const Operation& o, const QueryKeyValue& in, const 
 
 void run_qk_norm(const Operation& o);
 void run_qk_norm_back(const Operation& o);
+void run_separate(const Operation& o);
+void run_separate_back(const Operation& o);
 void run_expand_keys(const Operation& o);
 void run_expand_keys_back(const Operation& o);
 void run_sink_weight(const Operation& o);

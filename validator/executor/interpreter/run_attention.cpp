@@ -149,6 +149,34 @@ void run_rope_back(const Operation& o) {
   rotate(o, true);
 }
 
+namespace {
+
+/// Calls visit(columns of what one matrix made, the same in their own operand) for all that lies together:
+/// head by head its query and its gate (huggingface/transformers models/qwen3_next/modeling_qwen3_next.py,
+/// Qwen3NextAttention), then keys and values, which have no gate.
+template <class Visitor>
+void for_gated_parts(const Rank& rank, const View& joint, const View& qkv, const View& gates,
+                     const Visitor& visit) {
+  const std::int64_t width = rank.scenario.model.attention.head_dim, queries = gates.cols;
+  for (std::int64_t at = 0; at < queries; at += width) {
+    visit(joint.column_range(2 * at, width), qkv.column_range(at, width));
+    visit(joint.column_range(2 * at + width, width), gates.column_range(at, width));
+  }
+  const std::int64_t rest = qkv.cols - queries;
+  visit(joint.column_range(2 * queries, rest), qkv.column_range(queries, rest));
+}
+
+}  // namespace
+
+void run_separate(const Operation& o) {
+  for_gated_parts(o.rank, o.in(0), o.out(0), o.out(1),
+                  [&](const View& joint, const View& part) { o.rank.device.copy(part, joint); });
+}
+void run_separate_back(const Operation& o) {
+  for_gated_parts(o.rank, o.out(0), o.in(0), o.in(1),
+                  [&](const View& joint, const View& part) { o.rank.device.copy(joint, part); });
+}
+
 void run_qk_norm(const Operation& o) {
   const HeadNorms norms{o.rank};
   for (const int part : {0, 1}) {

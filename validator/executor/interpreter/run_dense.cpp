@@ -1,4 +1,4 @@
-// Products, norms, activations, the two ends of the model.
+// Products, norms, activations, embedding and loss.
 #include <cmath>
 
 #include "costmodel/parameters/adapters.h"
@@ -394,6 +394,16 @@ void run_gate_rows(const Operation& o) {
 }
 void run_gate_rows_back(const Operation& o) {
   o.rank.device.gate_rows_backward(o.in(0), o.in(2), o.in(1), o.out(0), o.out(1));
+}
+
+void run_pointwise(const Operation& o) {
+  const View second = o.op.reads.size() > 1 ? o.in(1) : View{};
+  o.rank.device.pointwise(o.op.function, o.in(0), second, o.out(0));
+}
+void run_pointwise_back(const Operation& o) {
+  const bool two = o.op.writes.size() > 1;
+  o.rank.device.pointwise_backward(o.op.function, o.in(0), o.in(1), two ? o.in(2) : View{}, o.out(0),
+                                   two ? o.out(1) : View{});
 }
 
 void run_activation(const Operation& o) {

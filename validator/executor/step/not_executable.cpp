@@ -53,13 +53,11 @@ constexpr std::array kMissing{
             "recurrent layers (state space, linear attention, convolutions) are planned, not executed",
             "choose a model whose layers attend",
             [](const Scenario& s) { return s.model.is_recurrent() || s.model.single_branches; }},
-    Missing{"executor-attention", "gates of attention's output are planned, not executed",
-            "choose a model without them", [](const Scenario& s) { return s.model.attention.output_gate; }},
     Missing{"executor-block", "a block without a norm before its MLP is not executed",
             "choose a model with parallel branches or two norms in a layer",
             [](const Scenario& s) { return s.model.norms_per_layer < 2 && !s.model.parallel_residual; }},
-    Missing{"executor-block", "norms behind the residual stream are not executed beside experts",
-            "choose a model whose blocks begin with a norm",
+    Missing{"executor-block", "post-norm blocks (norm after the residual add) are not executed with experts",
+            "choose a pre-norm model",
             [](const Scenario& s) { return s.model.norms_after && s.model.is_moe(); }},
     Missing{"executor-activation", "an activation with parameters of its own is not executed",
             "choose a model with SiLU, GELU or ReLU",
@@ -71,7 +69,7 @@ constexpr std::array kMissing{
               return a.qk_norm && (a.qk_norm_scope == costmodel::QkNormScope::EachHead ||
                                    a.qk_norm_kind == costmodel::NormKind::Layer);
             }},
-    Missing{"executor-qk-norm", "norms over all heads together are executed where a rank has them all",
+    Missing{"executor-qk-norm", "QK-norm over whole rows is executed without tensor parallelism only",
             "use tp=1",
             [](const Scenario& s) {
               const costmodel::AttentionSpec& a = s.model.attention;
@@ -80,8 +78,8 @@ constexpr std::array kMissing{
     Missing{"executor-positions", "a fixed table of positions is not executed",
             "choose a model with rotary or learned positions",
             [](const Scenario& s) { return s.model.positions == costmodel::PositionKind::Sinusoidal; }},
-    Missing{"executor-attention", "windows that begin anew are not executed",
-            "choose a model whose windows slide, or sequences no longer than a window",
+    Missing{"executor-attention", "chunked attention (attention_chunk_size) is not executed",
+            "choose a model with sliding windows, or sequences no longer than a chunk",
             [](const Scenario& s) {
               return s.model.attention.chunked && s.recipe.sequence > s.model.attention.window;
             }},
@@ -98,10 +96,9 @@ constexpr std::array kMissing{
             [](const Scenario& s) { return s.model.moe.groups > RouterForm::kMostGroups; }},
     // As Megatron-LM asks for (NVIDIA/Megatron-LM megatron/training/arguments.py: MoE with tensor
     // parallelism).
-    Missing{"executor-experts", "experts beside tensor parallelism need their tokens split over it",
-            "use sp=true",
+    Missing{"executor-experts", "experts under tensor parallelism need sequence parallelism", "use sp=true",
             [](const Scenario& s) { return s.model.is_moe() && s.layout.tp > 1 && !s.layout.sp; }},
-    Missing{"executor-experts", "how unevenly experts are filled follows from the router, not from the plan",
+    Missing{"executor-experts", "the load of experts follows from the router, not from the plan",
             "use a routing imbalance of 1",
             [](const Scenario& s) { return s.model.is_moe() && s.recipe.routing.imbalance != 1; }},
     Missing{"executor-context", "a sliding window is executed with whole sequences only",
@@ -135,19 +132,20 @@ constexpr std::array kMissing{
         "executor-mtp", "a module's projection is cut over tp where it gives every rank as many columns",
         "use a tp that divides the hidden size",
         [](const Scenario& s) { return costmodel::mtp_modules(s) > 0 && s.model.hidden % s.layout.tp != 0; }},
-    Missing{"executor-mtp", "a module's loss needs tokens that far ahead in its sequence",
+    Missing{"executor-mtp",
+            "a multi-token-prediction module needs targets further ahead than the sequence has tokens",
             "use sequences longer than there are modules",
             [](const Scenario& s) {
               return costmodel::mtp_modules(s) > 0 && s.recipe.sequence <= costmodel::mtp_modules(s);
             }},
-    Missing{"executor-mtp", "adapters are not executed beside multi-token prediction",
+    Missing{"executor-mtp", "adapters are not executed with multi-token prediction",
             "train all parameters, or choose a model without modules",
             [](const Scenario& s) {
               return costmodel::mtp_modules(s) > 0 && costmodel::trains_adapters(s.recipe);
             }},
     Missing{"executor-mtp",
-            "neither second copies of parameters (hpz) nor layers' inputs cut over tp are executed beside "
-            "multi-token prediction",
+            "neither secondary partitions (hpz) nor partitioned activations are executed with multi-token "
+            "prediction",
             "use hpz=0 and partition-activations=false",
             [](const Scenario& s) {
               return costmodel::mtp_modules(s) > 0 &&
@@ -155,7 +153,7 @@ constexpr std::array kMissing{
             }},
     Missing{"executor-precision", "quantised recipes are not executed", "use bf16, fp16 or fp32",
             [](const Scenario& s) { return costmodel::is_quantized(s.recipe.precision); }},
-    Missing{"executor-precision", "no device stores values of 8 bits: they would be computed in wider ones",
+    Missing{"executor-precision", "parameters, gradients or moments in 8 bits are not executed",
             "keep parameters and gradients in 16 bits or 32",
             [](const Scenario& s) {
               return is_narrow(s.recipe.parameter_dtype) || is_narrow(s.recipe.gradient_dtype);
@@ -166,25 +164,25 @@ constexpr std::array kMissing{
               return s.recipe.moment_dtype == costmodel::DType::Bf16 &&
                      s.recipe.precision != costmodel::Precision::Bf16;
             }},
-    Missing{"executor-adapters", "weights in 4 bits are not executed beside experts", "use LoRA",
+    Missing{"executor-adapters", "4-bit weights are not executed with experts", "use LoRA",
             [](const Scenario& s) { return keeps_4_bits(s) && s.model.is_moe(); }},
-    Missing{
-        "executor-adapters",
-        "scales of weights in 4 bits are quantised again less the mean of a whole matrix, of which a rank of "
-        "ZeRO-3 has a part",
-        "use double-quantization false, or ZeRO-2",
-        [](const Scenario& s) {
-          return keeps_4_bits(s) && s.recipe.double_quantization && s.layout.sharding.stage >= 3 &&
-                 s.layout.shard_ranks() > 1;
-        }},
-    Missing{"executor-adapters", "weights in 4 bits have neither a second copy (hpz) nor a place on the host",
+    Missing{"executor-adapters",
+            "double quantisation subtracts the mean of a whole matrix's scales, of which a ZeRO-3 rank has a "
+            "part",
+            "use double-quantization false, or ZeRO-2",
+            [](const Scenario& s) {
+              return keeps_4_bits(s) && s.recipe.double_quantization && s.layout.sharding.stage >= 3 &&
+                     s.layout.shard_ranks() > 1;
+            }},
+    Missing{"executor-adapters",
+            "4-bit weights are executed neither with a secondary partition (hpz) nor on the host",
             "use hpz=0, or offload something else than params",
             [](const Scenario& s) {
               const bool offloads = (s.recipe.offload & costmodel::kOffloadParameters) != 0;
               return keeps_4_bits(s) && s.layout.sharding.stage >= 3 &&
                      (s.layout.sharding.hpz > 1 || offloads);
             }},
-    Missing{"executor-adapters", "adapters beside experts and routers are not executed",
+    Missing{"executor-adapters", "adapters of experts and routers are not executed",
             "use lora-targets attention, qkv or qv",
             [](const Scenario& s) {
               return s.recipe.fine_tune == costmodel::FineTune::Lora && s.model.is_moe() &&
@@ -203,8 +201,8 @@ constexpr std::array kMissing{
     Missing{"executor-outer-steps", "outer gradients are added up in the type in which they travel",
             "use outer-dtype fp32 or bf16",
             [](const Scenario& s) { return costmodel::bits_per_element(s.recipe.outer.dtype) < 16; }},
-    Missing{"executor-outer-steps", "replicas that train apart would leave out different steps of fp16",
-            "use bf16 or fp32",
+    Missing{"executor-outer-steps",
+            "replicas between outer steps would skip different steps when fp16 overflows", "use bf16 or fp32",
             [](const Scenario& s) {
               return s.layout.outer_replicas > 1 && s.recipe.precision == costmodel::Precision::Fp16;
             }},
@@ -216,7 +214,7 @@ constexpr std::array kMissing{
             }},
     Missing{
         "executor-in-backward",
-        "gradients of a table that two stages share are complete behind the backward pass",
+        "gradients of tied embeddings on two stages are complete after the backward pass only",
         "use pp=1, a model whose embedding is not tied, or optimizer_in_backward false",
         [](const Scenario& s) { return s.recipe.optimizer_in_backward && costmodel::copies_embedding(s); }},
     Missing{"executor-in-backward", "offloaded states are updated when all gradients are there",
@@ -225,8 +223,7 @@ constexpr std::array kMissing{
               return s.recipe.optimizer_in_backward && costmodel::offloaded_update(s.recipe) > 0;
             }},
     Missing{"executor-offload",
-            "8-bit AdamW, Adafactor, LAMB and Muon look at more than a parameter, and are executed on the "
-            "device",
+            "8-bit AdamW, Adafactor, LAMB and Muon are not element-wise, and are executed on the device only",
             "use offload params or activations, or AdamW, Lion or SGD",
             [](const Scenario& s) {
               const costmodel::OptimizerTraits& traits = costmodel::traits_of(s.recipe.optimizer);
@@ -235,8 +232,8 @@ constexpr std::array kMissing{
             }},
     Missing{
         "executor-offload",
-        "gradients of a table that two stages share are added up on the device, and not where its sharded "
-        "states are offloaded",
+        "gradients of tied embeddings on two stages are reduced on the device, not on the host where their "
+        "sharded states are",
         "use ZeRO-1, or pp=1",
         [](const Scenario& s) {
           return costmodel::offloaded_update(s.recipe) > 0 && s.layout.sharding.stage >= 2 &&
@@ -254,13 +251,13 @@ constexpr std::array kMissing{
         "use flash attention",
         [](const Scenario& s) { return s.recipe.attention == costmodel::AttentionKernel::FlashAttention2; }},
     Missing{"executor-attention-kernel",
-            "sinks beside stored scores are not executed: what they take of a row is not kept",
+            "sinks with stored scores are not executed: their share of the softmax is not kept",
             "use flash attention",
             [](const Scenario& s) { return s.model.attention.sinks && stores_scores(s); }},
     Missing{
         "executor-dropout",
-        "dropout of scores is executed with whole sequences only: blocks of a ring do not know where their "
-        "keys stand",
+        "attention dropout is executed with whole sequences only: blocks of a ring do not know the positions "
+        "of their keys",
         "use cp=1 or exchange heads for tokens (context=alltoall)",
         [](const Scenario& s) { return shares_sequence(s) && s.recipe.dropout > 0; }},
     Missing{"executor-schedule",
@@ -270,31 +267,31 @@ constexpr std::array kMissing{
               return costmodel::model_copies(s.layout.schedule) > 1 &&
                      costmodel::microbatches_per_step(s) < 2;
             }},
-    Missing{"executor-schedule",
-            "gradients of DualPipe's two copies of the model are added up on the device, and not where their "
-            "sharded states are offloaded",
-            "use ZeRO-1, or dualpipev",
-            [](const Scenario& s) {
-              return costmodel::model_copies(s.layout.schedule) > 1 &&
-                     costmodel::offloaded_update(s.recipe) > 0 && s.layout.sharding.stage >= 2;
-            }},
+    Missing{
+        "executor-schedule",
+        "gradients of DualPipe's two copies of the model are reduced on the device, not on the host where "
+        "their sharded states are",
+        "use ZeRO-1, or dualpipev",
+        [](const Scenario& s) {
+          return costmodel::model_copies(s.layout.schedule) > 1 &&
+                 costmodel::offloaded_update(s.recipe) > 0 && s.layout.sharding.stage >= 2;
+        }},
     Missing{"executor-vocabulary", "the output layer is executed on the last stage only",
             "leave the vocabulary on the last stage",
             [](const Scenario& s) { return s.layout.vocab != costmodel::VocabParallel::LastStage; }},
-    Missing{
-        "executor-sharding",
-        "what tensor-parallel ranks hold alike lies in blocks with what they cut, and would be rounded to "
-        "other numbers on each of them by quantised messages (qwz, qgz)",
-        "use tp=1 and etp=1, or neither qwz nor qgz",
-        [](const Scenario& s) {
-          const costmodel::Sharding& z = s.layout.sharding;
-          return z.stage >= 3 && (z.quantized_weights || z.quantized_gradients) &&
-                 (s.layout.tp > 1 || (s.model.is_moe() && s.layout.expert_tensor() > 1));
-        }},
-    Missing{"executor-sharding", "gradients in 4 bits (qgz) are not executed beside experts", "use qgz=false",
+    Missing{"executor-sharding",
+            "quantised messages (qwz, qgz) would round parameters that tensor-parallel ranks replicate "
+            "differently on each of them",
+            "use tp=1 and etp=1, or neither qwz nor qgz",
+            [](const Scenario& s) {
+              const costmodel::Sharding& z = s.layout.sharding;
+              return z.stage >= 3 && (z.quantized_weights || z.quantized_gradients) &&
+                     (s.layout.tp > 1 || (s.model.is_moe() && s.layout.expert_tensor() > 1));
+            }},
+    Missing{"executor-sharding", "gradients in 4 bits (qgz) are not executed with experts", "use qgz=false",
             [](const Scenario& s) { return reduces_in_4_bits(s) && s.model.is_moe(); }},
     Missing{"executor-sharding",
-            "gradients in 4 bits (qgz) are exchanged where every node has as many ranks of a shard group",
+            "gradients in 4 bits (qgz) need as many ranks of a shard group on every node",
             "use a shard group that is a multiple of its ranks in a node, or qgz=false",
             [](const Scenario& s) {
               return reduces_in_4_bits(s) &&
@@ -303,19 +300,19 @@ constexpr std::array kMissing{
                          0;
             }},
     Missing{"executor-sharding",
-            "sums over replicas that wait for the last micro-batch are taken on the device",
+            "reductions over replicas in the last micro-batch are executed on the device only",
             "reduce gradients in every micro-batch, or offload no optimizer",
             [](const Scenario& s) {
               return costmodel::gradient_reduction(s) == costmodel::GradientReduction::ReplicasOnce &&
                      costmodel::offloaded_update(s.recipe) > 0;
             }},
-    Missing{"executor-sharding", "layers' inputs are cut over tp where every rank gets as much",
+    Missing{"executor-sharding", "partitioned activations need a size that tp divides",
             "use partition-activations=false, or a micro-batch whose hidden states tp divides",
             [](const Scenario& s) {
               const costmodel::LocalDims dims = costmodel::local_dims(s);
               return costmodel::program::cuts_checkpoints(s) && dims.tokens * dims.hidden % s.layout.tp != 0;
             }},
-    Missing{"executor-sharding", "a second copy of parameters (hpz) is not executed beside experts",
+    Missing{"executor-sharding", "a secondary partition of parameters (hpz) is not executed with experts",
             "use hpz=0", [](const Scenario& s) { return s.layout.sharding.hpz > 1 && s.model.is_moe(); }},
 };
 

@@ -428,6 +428,24 @@ class CpuDevice : public Device {
                                      of_gates.vector() + first);
     });
   }
+  void pointwise(costmodel::program::Function f, const View& a, const View& b, const View& out) override {
+    const In first_operand = read(a), second_operand = read(b);
+    const Out result = written(out);
+    rows(first_operand, [&](std::int64_t first, std::int64_t count) {
+      kernels::pointwise<T>(f, first_operand.rows(first, count), second_operand.rows(first, count),
+                            result.rows(first, count));
+    });
+  }
+  void pointwise_backward(costmodel::program::Function f, const View& d_out, const View& a, const View& b,
+                          const View& da, const View& db) override {
+    const In gradient = read(d_out), first_operand = read(a), second_operand = read(b);
+    const Out of_first = written(da), of_second = written(db);
+    rows(first_operand, [&](std::int64_t first, std::int64_t count) {
+      kernels::pointwise_backward<T>(f, gradient.rows(first, count), first_operand.rows(first, count),
+                                     second_operand.rows(first, count), of_first.rows(first, count),
+                                     of_second.rows(first, count));
+    });
+  }
   void repeat_rows(const View& x, const View& out) override {
     assert(x.rows == 0 || out.rows % x.rows == 0);
     with_rows(x, out,

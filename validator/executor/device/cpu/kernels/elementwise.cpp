@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "validator/executor/device/element_functions.h"
+
 namespace hexaplan::validator::kernels {
 namespace {
 
@@ -57,15 +59,39 @@ void clip_backward(Input<T> x, T limit, Matrix<T> d) {
   combine(d, x, [limit](T gradient, T value) { return std::abs(value) <= limit ? gradient : T{0}; });
 }
 
+template <class T>
+void pointwise(costmodel::program::Function f, Input<T> a, Input<T> b, Matrix<T> out) {
+  for (std::int64_t r = 0; r < out.rows; ++r) {
+    for (std::int64_t c = 0; c < out.cols; ++c)
+      out.row(r)[c] = point_of(f, a.row(r)[c], b.data != nullptr ? b.row(r)[c] : T{0}).value;
+  }
+}
+
+template <class T>
+void pointwise_backward(costmodel::program::Function f, Input<T> d_out, Input<T> a, Input<T> b, Matrix<T> da,
+                        Matrix<T> db) {
+  for (std::int64_t r = 0; r < a.rows; ++r) {
+    for (std::int64_t c = 0; c < a.cols; ++c) {
+      const T d = d_out.row(r)[c];
+      const Point<T> at = point_of(f, a.row(r)[c], b.data != nullptr ? b.row(r)[c] : T{0});
+      da.row(r)[c] = d * at.in_a;
+      if (db.data != nullptr) db.row(r)[c] = d * at.in_b;
+    }
+  }
+}
+
 // NOLINTBEGIN(bugprone-macro-parentheses): a type
-#define HEXAPLAN_INSTANTIATE(T)                               \
-  template void add<T>(Matrix<T>, Input<T>);                  \
-  template void scale<T>(Matrix<T>, T);                       \
-  template void add_bias<T>(Matrix<T>, const T*);             \
-  template void soft_cap<T>(Matrix<T>, T);                    \
-  template void soft_cap_backward<T>(Input<T>, T, Matrix<T>); \
-  template void clip<T>(Matrix<T>, T);                        \
-  template void clip_backward<T>(Input<T>, T, Matrix<T>)
+#define HEXAPLAN_INSTANTIATE(T)                                                                              \
+  template void add<T>(Matrix<T>, Input<T>);                                                                 \
+  template void scale<T>(Matrix<T>, T);                                                                      \
+  template void add_bias<T>(Matrix<T>, const T*);                                                            \
+  template void soft_cap<T>(Matrix<T>, T);                                                                   \
+  template void soft_cap_backward<T>(Input<T>, T, Matrix<T>);                                                \
+  template void clip<T>(Matrix<T>, T);                                                                       \
+  template void clip_backward<T>(Input<T>, T, Matrix<T>);                                                    \
+  template void pointwise<T>(costmodel::program::Function, Input<T>, Input<T>, Matrix<T>);                   \
+  template void pointwise_backward<T>(costmodel::program::Function, Input<T>, Input<T>, Input<T>, Matrix<T>, \
+                                      Matrix<T>)
 // NOLINTEND(bugprone-macro-parentheses)
 HEXAPLAN_INSTANTIATE(double);
 HEXAPLAN_INSTANTIATE(float);

@@ -1,4 +1,5 @@
 #pragma once
+#include "costmodel/program/names.h"
 #include "validator/executor/device/cpu/kernels/matrix.h"
 
 namespace hexaplan::validator::kernels {
@@ -24,5 +25,12 @@ void clip(Matrix<T> x, T limit);
 /// d = 0 where |x| > limit.
 template <class T>
 void clip_backward(Input<T> x, T limit, Matrix<T> d);
+/// out = f(a, b); b may be empty.
+template <class T>
+void pointwise(costmodel::program::Function f, Input<T> a, Input<T> b, Matrix<T> out);
+/// da = d_out·∂f/∂a, db = d_out·∂f/∂b, where they are wanted: db may be empty.
+template <class T>
+void pointwise_backward(costmodel::program::Function f, Input<T> d_out, Input<T> a, Input<T> b, Matrix<T> da,
+                        Matrix<T> db);
 
 }  // namespace hexaplan::validator::kernels

@@ -5,6 +5,7 @@
 #include "validator/executor/device/cuda/kernels/spread.h"
 #include "validator/executor/device/device.h"
 #include "validator/executor/device/e4m3.h"
+#include "validator/executor/device/element_functions.h"
 
 namespace hexaplan::validator::cuda {
 namespace {
@@ -178,6 +179,39 @@ struct ClipBackward {
     Pack<kCount> out = load<kCount>(d, r, c);
     for (int i = 0; i < kCount; ++i) out.at[i] = fabsf(in.at[i]) <= limit ? out.at[i] : 0;
     store(d, r, c, out);
+  }
+};
+
+/// The function is the same for a whole launch, so that the branch costs nothing beside the memory.
+template <int kCount>
+HEXAPLAN_DEVICE Pack<kCount> load_if_there(const View& v, std::int64_t r, std::int64_t c) {
+  return v.data != nullptr ? load<kCount>(v, r, c) : Pack<kCount>{};
+}
+struct Pointwise {
+  costmodel::program::Function f;
+  View a, b, out;
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    Pack<kCount> of = load<kCount>(a, r, c);
+    const Pack<kCount> other = load_if_there<kCount>(b, r, c);
+    for (int i = 0; i < kCount; ++i) of.at[i] = point_of(f, of.at[i], other.at[i]).value;
+    store(out, r, c, of);
+  }
+};
+struct PointwiseBackward {
+  costmodel::program::Function f;
+  View d_out, a, b, da, db;
+  template <int kCount>
+  HEXAPLAN_DEVICE void run(std::int64_t r, std::int64_t c) const {
+    const Pack<kCount> d = load<kCount>(d_out, r, c);
+    Pack<kCount> first = load<kCount>(a, r, c), second = load_if_there<kCount>(b, r, c);
+    for (int i = 0; i < kCount; ++i) {
+      const Point<float> at = point_of(f, first.at[i], second.at[i]);
+      first.at[i] = d.at[i] * at.in_a;
+      second.at[i] = d.at[i] * at.in_b;
+    }
+    store(da, r, c, first);
+    if (db.data != nullptr) store(db, r, c, second);
   }
 };
 
@@ -410,6 +444,19 @@ void gate_rows_backward(const Queue& queue, const View& d_out, const View& gates
   assert(gates.elements() == x.rows && d_gates.elements() == x.rows && d_out.cols == x.cols);
   launch(queue, by_rows("gate_rows_backward", x.rows, x.cols), gate_gradients, d_out, gates, x, dx, d_gates,
          packed({d_out, x, dx}));
+}
+
+void pointwise(const Queue& queue, costmodel::program::Function f, const View& a, const View& b,
+               const View& out) {
+  assert(a.rows == out.rows && a.cols == out.cols);
+  launch_elementwise(queue, "pointwise", a.rows, a.cols, packed({a, b, out}), Pointwise{f, a, b, out});
+}
+
+void pointwise_backward(const Queue& queue, costmodel::program::Function f, const View& d_out, const View& a,
+                        const View& b, const View& da, const View& db) {
+  assert(a.rows == d_out.rows && a.cols == d_out.cols);
+  launch_elementwise(queue, "pointwise_backward", a.rows, a.cols, packed({d_out, a, b, da, db}),
+                     PointwiseBackward{f, d_out, a, b, da, db});
 }
 
 void squared_norm(const Queue& queue, const View& x, const View& sum) {

@@ -132,6 +132,13 @@ class KernelDevice : public Device {
                           const View& d_gates) override {
     cuda::gate_rows_backward(compute(), d_out, gates, x, dx, d_gates);
   }
+  void pointwise(costmodel::program::Function f, const View& a, const View& b, const View& out) override {
+    cuda::pointwise(compute(), f, a, b, out);
+  }
+  void pointwise_backward(costmodel::program::Function f, const View& d_out, const View& a, const View& b,
+                          const View& da, const View& db) override {
+    cuda::pointwise_backward(compute(), f, d_out, a, b, da, db);
+  }
   void repeat_rows(const View& x, const View& out) override { cuda::repeat_rows(compute(), x, out); }
   void add_repeated_rows(const View& x, const View& out) override {
     cuda::add_repeated_rows(compute(), x, out);

@@ -6,6 +6,10 @@
 #include "validator/executor/device/rotation.h"
 #include "validator/executor/device/view.h"
 
+namespace hexaplan::costmodel::program {
+enum class Function : std::uint8_t;
+}  // namespace hexaplan::costmodel::program
+
 namespace hexaplan::validator {
 
 struct ActivationForm;
@@ -119,6 +123,10 @@ void soft_cap(const Queue& queue, const View& x, double cap);
 void soft_cap_backward(const Queue& queue, const View& y, double cap, const View& d);
 void clip(const Queue& queue, const View& x, double limit);
 void clip_backward(const Queue& queue, const View& x, double limit, const View& d);
+void pointwise(const Queue& queue, costmodel::program::Function f, const View& a, const View& b,
+               const View& out);
+void pointwise_backward(const Queue& queue, costmodel::program::Function f, const View& d_out, const View& a,
+                        const View& b, const View& da, const View& db);
 /// In two passes, summed in fp64.
 void squared_norm(const Queue& queue, const View& x, const View& sum);
 
