@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,6 +11,7 @@
 #include <set>
 
 #include "run_hexaplan.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::cli {
 namespace {
@@ -96,8 +96,8 @@ std::string need_of(const std::string& words) {
 }
 
 TEST(documented_commands, run_as_they_are_shown) {
-  const fs::path folder = fs::temp_directory_path() / fmt::format("hexaplan-shown-{}", getpid());
-  fs::create_directory(folder);
+  const tests::TemporaryFolder own;
+  const fs::path& folder = own.path();
   for (const char* name : {"examples", "tests"})
     fs::create_directory_symlink(kRoot + "/" + name, folder / name);
   std::size_t ran = 0;
@@ -116,7 +116,6 @@ TEST(documented_commands, run_as_they_are_shown) {
         << content_of((folder / "err").string());
     ++ran;
   }
-  fs::remove_all(folder);
   EXPECT_GE(ran, 12U);
 }
 

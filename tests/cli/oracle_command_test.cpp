@@ -12,6 +12,7 @@
 #include "presets/json/json_value.h"
 #include "presets/json/read_json.h"
 #include "run_hexaplan.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::cli {
 namespace {
@@ -103,7 +104,8 @@ TEST(oracle_command, keeps_a_profile_with_which_nothing_differs_any_more) {
 
 TEST(oracle_command, writes_no_profile_where_there_is_nothing_to_say) {
   const Recorded recorded;
-  const std::string file = (fs::temp_directory_path() / "hexaplan_no_profile.json").string();
+  const tests::TemporaryFolder own;
+  const std::string file = (own.path() / "no_profile.json").string();
   const Finished run = run_hexaplan(recorded.ask("--save " + file));
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_THAT(run.out, HasSubstr("No profile was written"));
@@ -161,7 +163,8 @@ TEST(oracle_command, reads_its_words_before_it_starts_python) {
 TEST(oracle_command, names_the_package_that_is_missing_or_too_old) {
   if (std::system("python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null") != 0)
     GTEST_SKIP() << "no python3 of 3.10 or newer here";
-  const fs::path packages = fs::temp_directory_path() / "hexaplan_oracle_packages";
+  const tests::TemporaryFolder own;
+  const fs::path packages = own.path() / "packages";
   const auto install = [&](const std::string& package, const std::string& version) {
     const fs::path folder = packages / fmt::format("{}-{}.dist-info", package, version);
     fs::create_directories(folder);
@@ -172,7 +175,6 @@ TEST(oracle_command, names_the_package_that_is_missing_or_too_old) {
   const auto error = [&](const std::string& more = {}) {
     return run_hexaplan(fmt::format("oracle --model gpt2 --quiet --python {} {}", python.path(), more)).err;
   };
-  fs::remove_all(packages);
   EXPECT_THAT(error(), HasSubstr("got no package torch, expected torch 2.6 or newer; install it ("));
   EXPECT_THAT(error(), HasSubstr("-m pip install 'torch>=2.6'"));
   install("torch", "1.13.1");
@@ -183,7 +185,6 @@ TEST(oracle_command, names_the_package_that_is_missing_or_too_old) {
   install("transformers", "5.23.0");
   EXPECT_THAT(error("--fine-tune lora"), HasSubstr("got no package peft, expected peft 0.13 or newer"));
   EXPECT_THAT(error(), HasSubstr("No module named"));
-  fs::remove_all(packages);
 }
 
 /// A real Python, where one with the packages is named: scripts/nightly.sh does.

@@ -1,7 +1,6 @@
 // `hexaplan presets` with a folder of the user's own in HEXAPLAN_PRESETS.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -10,6 +9,7 @@
 
 #include "presets/json/read_json.h"
 #include "run_hexaplan.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::cli {
 namespace {
@@ -29,15 +29,14 @@ class OwnPresets : public testing::Test {
       "vocab_size": 32000, "max_position_embeddings": 2048}})");
     write("broken.json", "{\"name\": ");
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   void write(const char* name, const char* text) const { std::ofstream{folder_ / "models" / name} << text; }
   [[nodiscard]] Finished run(const std::string& arguments) const {
     return run_hexaplan(arguments, {}, "HEXAPLAN_PRESETS='" + folder_.string() + "'");
   }
 
-  std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() / ("hexaplan-own-presets-" + std::to_string(getpid()));
+  tests::TemporaryFolder own_;
+  std::filesystem::path folder_ = own_.path();
 };
 
 TEST_F(OwnPresets, one_that_cannot_be_read_is_named_with_its_problem_beside_all_others) {

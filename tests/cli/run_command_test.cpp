@@ -17,6 +17,7 @@
 
 #include "presets/json/read_json.h"
 #include "tests/cli/run_hexaplan.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::cli {
 namespace {
@@ -85,8 +86,8 @@ TEST(run_command, tells_the_story_in_text) {
 }
 
 TEST(run_command, goes_on_from_a_checkpoint_under_another_layout) {
-  const std::string folder =
-      std::filesystem::temp_directory_path() / ("hexaplan_run_" + std::to_string(getpid()));
+  const tests::TemporaryFolder own;
+  const std::string folder = own.path() / "run";
   const auto loss_of_third = [](const presets::JsonValue& report) {
     return number_at(list_at(report, "steps").back(), "loss");
   };
@@ -95,13 +96,12 @@ TEST(run_command, goes_on_from_a_checkpoint_under_another_layout) {
   const auto whole = json_of_tiny("--layout 'dp1' --dtype f64 --steps 3");
   EXPECT_EQ(number_at(resumed, "first_step"), 2);
   EXPECT_NEAR(loss_of_third(resumed), loss_of_third(whole), 1e-10);
-  std::filesystem::remove_all(folder);
 }
 
 TEST(run_command, a_loss_that_is_no_number_ends_the_run_and_is_no_checkpoint) {
   const TemporaryFile report{""};
-  const std::string folder =
-      std::filesystem::temp_directory_path() / ("hexaplan_nan_" + std::to_string(getpid()));
+  const tests::TemporaryFolder own;
+  const std::string folder = own.path() / "nan";
   for (const char* layout : {"dp1", "'tp2 pp2'"}) {
     const Finished finished = run_tiny(std::string{"--learning-rate 100 --steps 200 --json --save "} +
                                        folder + " --report " + report.path() + " --layout " + layout);
@@ -167,20 +167,19 @@ TEST(run_command, kernels_that_no_processor_has_are_refused) {
 }
 
 TEST(run_command, checkpoints_are_kept_every_so_many_steps) {
-  const std::string folder =
-      std::filesystem::temp_directory_path() / ("hexaplan_every_" + std::to_string(getpid()));
+  const tests::TemporaryFolder own;
+  const std::string folder = own.path() / "every";
   (void)json_of_tiny("--layout dp2 --dtype f64 --steps 5 --save-every 2 --save " + folder);
   for (const int step : {2, 4, 5})
     EXPECT_TRUE(std::filesystem::exists(folder + "/step-0000000" + std::to_string(step))) << step;
   EXPECT_FALSE(std::filesystem::exists(folder + "/step-00000003"));
   const auto again = json_of_tiny("--layout dp1 --dtype f64 --steps 1 --load " + folder + "/step-00000004");
   EXPECT_EQ(number_at(again, "first_step"), 4);
-  std::filesystem::remove_all(folder);
 }
 
 TEST(run_command, a_report_that_is_a_fifo_is_told_the_whole_document_once) {
-  const std::string fifo =
-      std::filesystem::temp_directory_path() / ("hexaplan_fifo_" + std::to_string(getpid()));
+  const tests::TemporaryFolder own;
+  const std::string fifo = own.path() / "fifo";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   std::string told;
   std::thread reader{[&] { told = content_of(fifo); }};
@@ -189,13 +188,12 @@ TEST(run_command, a_report_that_is_a_fifo_is_told_the_whole_document_once) {
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_EQ(list_at(presets::parse_json(told, "fifo").root, "steps").size(), 3U);
   EXPECT_TRUE(std::filesystem::is_fifo(fifo));
-  std::filesystem::remove(fifo);
 }
 
 TEST(run_command, a_report_that_can_no_longer_be_written_costs_the_exit_code_and_not_the_run) {
   // A full disk of this test's own: /dev/full itself is everybody's.
-  const std::string full =
-      std::filesystem::temp_directory_path() / ("hexaplan_full_" + std::to_string(getpid()));
+  const tests::TemporaryFolder own;
+  const std::string full = own.path() / "full";
   if (mknod(full.c_str(), S_IFCHR | 0666, makedev(1, 7)) != 0)
     GTEST_SKIP() << "no device can be made here: that takes root";
   const TemporaryFile copy{""};
@@ -206,12 +204,11 @@ TEST(run_command, a_report_that_can_no_longer_be_written_costs_the_exit_code_and
   EXPECT_TRUE(std::filesystem::is_character_file(full));
   EXPECT_EQ(run_tiny("--layout dp1 -o " + full).exit_code, 4);
   EXPECT_TRUE(std::filesystem::is_character_file(full));
-  std::filesystem::remove(full);
 }
 
 TEST(run_command, a_hugging_face_checkpoint_goes_on_under_any_layout) {
-  const TemporaryFile name{""};
-  const std::string folder = name.path() + ".weights", narrow = name.path() + ".narrow";
+  const tests::TemporaryFolder own;
+  const std::string folder = own.path() / "weights", narrow = own.path() / "narrow";
   (void)json_of_tiny("--layout 'tp2 dp2 zero1' --dtype f64 --steps 3 --learning-rate 0.01 --save-weights " +
                      folder);
   const auto losses = [](const std::string& arguments) {
@@ -234,8 +231,6 @@ TEST(run_command, a_hugging_face_checkpoint_goes_on_under_any_layout) {
   const double rounded = losses("--layout dp1 --weights " + narrow).first;
   EXPECT_NE(rounded, first);
   EXPECT_NEAR(rounded, first, 1e-2);
-  std::filesystem::remove_all(folder);
-  std::filesystem::remove_all(narrow);
 }
 
 TEST(run_command, out_of_memory_names_tensor_rank_and_prediction_and_keeps_the_report) {
@@ -265,8 +260,8 @@ TEST(run_command, out_of_memory_inside_the_step_names_operation_and_layer) {
 }
 
 TEST(run_command, the_learning_rate_rises_falls_and_goes_on_over_checkpoints) {
-  const std::string folder =
-      std::filesystem::temp_directory_path() / ("hexaplan_rate_" + std::to_string(getpid()));
+  const tests::TemporaryFolder own;
+  const std::string folder = own.path() / "rate";
   const std::string schedule =
       "--layout dp1 --learning-rate 0.1 --lr-schedule linear --lr-warmup 2 --lr-steps 6 --lr-min 0.02 ";
   std::vector<double> rates;
@@ -277,7 +272,6 @@ TEST(run_command, the_learning_rate_rises_falls_and_goes_on_over_checkpoints) {
   }
   EXPECT_THAT(rates,
               testing::Pointwise(testing::DoubleNear(1e-12), {0.05, 0.1, 0.08, 0.06, 0.04, 0.02, 0.02}));
-  std::filesystem::remove_all(folder);
 }
 
 /// What a number does is seen in the loss of the third step.
@@ -459,15 +453,16 @@ TEST(backends_command, a_device_that_is_missing_is_refused_with_what_to_install)
 
 /// A launcher signals all processes of a job, and a rank's supervisor passes on what it got.
 TEST(run_command, the_same_signal_twice_is_one_request_to_stop_and_save) {
-  const TemporaryFile report{""}, saved{""};
-  std::filesystem::remove(saved.path());
+  const TemporaryFile report{""};
+  const tests::TemporaryFolder own;
+  const std::string saved = own.path() / "saved";
   const std::string command = fmt::format(
       "'{}' run --model 'layers=1 hidden=16 heads=2 ffn=16 vocab=32' --layout dp1 --seq 16 --steps 1000000 "
       "--no-store --quiet --report '{}' --save '{}' >/dev/null 2>&1 & p=$!; "
       "while kill -0 $p && ! test -s '{}'; do sleep 0.1; done; kill -TERM $p; kill -TERM $p; wait $p",
-      HEXAPLAN_BINARY, report.path(), saved.path(), report.path());
+      HEXAPLAN_BINARY, report.path(), saved, report.path());
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 143);  // 128 + SIGTERM, after saving
-  EXPECT_TRUE(std::filesystem::is_directory(saved.path()) || std::filesystem::exists(saved.path()));
+  EXPECT_TRUE(std::filesystem::is_directory(saved) || std::filesystem::exists(saved));
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -12,6 +11,7 @@
 #include <sstream>
 
 #include "presets/json/read_json.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::cli {
 
@@ -22,28 +22,25 @@ std::string content_of(const std::string& path) {
   return text.str();
 }
 
+/// Of this process, removed at its end.
+static const std::filesystem::path& own_folder() {
+  static const tests::TemporaryFolder folder;
+  return folder.path();
+}
+
 TemporaryFile::TemporaryFile(const std::string& content, const std::string& suffix) {
   static std::atomic<int> count{0};
-  const auto folder = std::filesystem::temp_directory_path();
-  path_ = (folder / fmt::format("hexaplan-test-{}-{}{}", getpid(), count++, suffix)).string();
+  path_ = (own_folder() / fmt::format("{}{}", count++, suffix)).string();
   std::ofstream{path_, std::ios::binary} << content;
 }
 TemporaryFile::~TemporaryFile() {
   std::error_code ignored;
-  std::filesystem::remove(path_, ignored);
+  std::filesystem::remove_all(path_, ignored);
 }
 
 /// The user's own history of runs is not the tests' business.
-static const std::string& own_data_home() {
-  static const struct Folder {
-    std::string path =
-        (std::filesystem::temp_directory_path() / fmt::format("hexaplan-test-data-{}", getpid())).string();
-    ~Folder() {
-      std::error_code ignored;
-      std::filesystem::remove_all(path, ignored);
-    }
-  } folder;
-  return folder.path;
+static std::string own_data_home() {
+  return (own_folder() / "data").string();
 }
 
 Finished run_hexaplan(const std::string& arguments, const std::string& input,

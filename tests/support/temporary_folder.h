@@ -1,21 +1,23 @@
 #pragma once
-#include <unistd.h>
+#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp is POSIX's
 
-#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace hexaplan::tests {
 
 /// A folder of this test's own, removed with what lies in it.
 class TemporaryFolder {
  public:
-  TemporaryFolder() : path_{std::filesystem::temp_directory_path() / unique_name()} {
-    std::filesystem::create_directories(path_);
+  TemporaryFolder() : path_{made()} {}
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
   }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
@@ -28,9 +30,11 @@ class TemporaryFolder {
   }
 
  private:
-  static std::string unique_name() {
-    static std::atomic<int> count{0};
-    return "hexaplan_test_" + std::to_string(getpid()) + "_" + std::to_string(++count);
+  /// mkdtemp: the number of a process comes again while what an earlier one left still lies there.
+  static std::string made() {
+    std::string name = (std::filesystem::temp_directory_path() / "hexaplan-test-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error{"mkdtemp: " + name};
+    return name;
   }
   std::filesystem::path path_;
 };

@@ -1,7 +1,6 @@
 #include "presets/calibration/read_calibration.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include <string>
 
 #include "tests/presets/json/error_text.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -37,18 +37,12 @@ constexpr std::string_view kValid = R"({
 
 class ReadCalibration : public testing::Test {
  protected:
-  void SetUp() override { std::filesystem::create_directories(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   [[nodiscard]] std::filesystem::path written(const std::string& text) const {
-    const std::filesystem::path path = folder_ / "curves.json";
-    std::ofstream{path} << text;
-    return path;
+    return folder_.file("curves.json", text);
   }
 
  private:
-  // Of one process: tests run side by side.
-  std::filesystem::path folder_ =
-      std::filesystem::path{testing::TempDir()} / ("hexaplan_calibration_" + std::to_string(getpid()));
+  tests::TemporaryFolder folder_;
 };
 
 TEST_F(ReadCalibration, reads_every_field) {

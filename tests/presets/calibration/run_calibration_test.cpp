@@ -9,6 +9,7 @@
 
 #include "presets/json/input_error.h"
 #include "presets/scenario/scenario_request.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -37,10 +38,6 @@ RunCalibration learned() {
 class RunCalibrationFile : public testing::Test {
  protected:
   RunCalibrationFile() { write(to_text(run_calibration_json(learned()))); }
-  ~RunCalibrationFile() override {
-    std::error_code ignored;
-    fs::remove(path_, ignored);
-  }
   void write(const std::string& text) const { std::ofstream{path_} << text; }
   [[nodiscard]] CalibratedScenario ask(const std::string& framework, bool with,
                                        const char* cluster = "8xH100") const {
@@ -52,9 +49,8 @@ class RunCalibrationFile : public testing::Test {
     if (with) request.calibration = path_.string();
     return resolve_calibrated(request);
   }
-  fs::path path_ =
-      fs::temp_directory_path() / (std::string{"hexaplan-runs-"} +
-                                   testing::UnitTest::GetInstance()->current_test_info()->name() + ".json");
+  tests::TemporaryFolder folder_;
+  fs::path path_ = folder_.path() / "runs.json";
 };
 
 TEST_F(RunCalibrationFile, is_read_back_as_it_was_written) {

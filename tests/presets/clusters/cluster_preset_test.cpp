@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,6 +10,7 @@
 
 #include "presets/catalog/catalog.h"
 #include "tests/presets/json/error_text.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -96,9 +96,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// A cluster file with these tiers, as parse_cluster takes it.
 std::string file_with_tiers(const std::string& tiers, const std::string& sources) {
-  // Tests run beside each other.
-  const std::filesystem::path path =
-      std::filesystem::path{testing::TempDir()} / fmt::format("tiers_cluster_{}.json", getpid());
+  static const tests::TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "tiers.json";
   std::ofstream{path}
       << R"({"title": "t", "gpu": "h100-80-sxm", "nodes": 64, "gpus_per_node": 8, "network": "ib",)"
       << R"( "network_gbps": 3200, "network_tiers": )" << tiers << R"(, "sources": {)" << sources << "}}";

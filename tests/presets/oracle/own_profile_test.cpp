@@ -10,6 +10,7 @@
 
 #include "presets/frameworks/framework_preset.h"
 #include "recorded_answers.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -64,10 +65,8 @@ TEST(own_profile, is_a_file_for_the_option_framework) {
   costmodel::Scenario sc = with_rule(recorded, Saved::NormOutput, {.compute = 1});
   sc.framework.name = "hf-eager";
   const OwnProfile own = own_profile(sc, recorded.step(), "hf-eager");
-  const std::filesystem::path file = std::filesystem::temp_directory_path() / "own_profile_test.json";
-  std::ofstream{file} << to_text(own.file);
-  const FrameworkPreset read = read_framework_preset(file);
-  std::filesystem::remove(file);
+  const tests::TemporaryFolder folder;
+  const FrameworkPreset read = read_framework_preset(folder.file("own_profile_test.json", to_text(own.file)));
   EXPECT_EQ(read.inherits, "hf-eager");
   EXPECT_EQ(read.oracle, OracleSteps::Transformers);
   EXPECT_EQ(read.profile.saved_when.back().tensor, Saved::NormOutput);

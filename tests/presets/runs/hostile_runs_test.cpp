@@ -3,7 +3,6 @@
 //   HEXAPLAN_FUZZ_SEED=7 HEXAPLAN_FUZZ_CASES=1000000 build/release/tests/hostile_runs_test
 // explores (scripts/nightly.sh).
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
@@ -19,6 +18,7 @@
 #include "presets/runs/memory_snapshot.h"
 #include "presets/runs/run_log.h"
 #include "presets/runs/trace_profile.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -109,7 +109,8 @@ TEST_P(HostileRuns, are_read_or_refused) {
     if (entry.file_size() < 40'000) corpus.push_back(bytes_of(entry.path()));
   }
   ASSERT_FALSE(corpus.empty());
-  const fs::path path = fs::temp_directory_path() / ("hexaplan-hostile-" + std::to_string(::getpid()));
+  const tests::TemporaryFolder own;
+  const fs::path path = own.path() / "hostile";
   ByteMutator mutator;
   for (int i = from_environment("HEXAPLAN_FUZZ_CASES", 300); i-- > 0;) {
     const std::string bytes = mutator.changed(corpus[mutator.below(corpus.size())]);
@@ -123,7 +124,6 @@ TEST_P(HostileRuns, are_read_or_refused) {
     ASSERT_LT(std::chrono::steady_clock::now() - start, kLongestCase) << bytes;
     if (HasFatalFailure()) break;
   }
-  fs::remove(path);
 }
 
 INSTANTIATE_TEST_SUITE_P(kinds, HostileRuns,

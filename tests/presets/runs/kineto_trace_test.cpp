@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -14,6 +13,7 @@
 #include "presets/runs/byte_stream.h"
 #include "presets/runs/trace_profile.h"
 #include "presets/runs/traced_work.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -24,16 +24,11 @@ const std::string kTraces = HEXAPLAN_SOURCE_DIR "/tests/presets/runs/traces/";
 
 class TraceFile {
  public:
-  explicit TraceFile(const std::string& content)
-      : path_{std::filesystem::temp_directory_path() / ("hexaplan-trace-" + std::to_string(::getpid()))} {
-    std::ofstream{path_, std::ios::binary} << content;
-  }
-  TraceFile(const TraceFile&) = delete;
-  TraceFile& operator=(const TraceFile&) = delete;
-  ~TraceFile() { std::filesystem::remove(path_); }
+  explicit TraceFile(const std::string& content) : path_{folder_.file("trace.json", content)} {}
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
+  tests::TemporaryFolder folder_;
   std::filesystem::path path_;
 };
 

@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,6 +10,7 @@
 
 #include "presets/json/input_error.h"
 #include "presets/runs/pickle_data.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -33,16 +33,11 @@ std::string content_of_file(const std::string& path) {
 
 class PickleFile {
  public:
-  explicit PickleFile(const std::string& content)
-      : path_{std::filesystem::temp_directory_path() / ("hexaplan-pickle-" + std::to_string(::getpid()))} {
-    std::ofstream{path_, std::ios::binary} << content;
-  }
-  PickleFile(const PickleFile&) = delete;
-  PickleFile& operator=(const PickleFile&) = delete;
-  ~PickleFile() { std::filesystem::remove(path_); }
+  explicit PickleFile(const std::string& content) : path_{folder_.file("snapshot.pickle", content)} {}
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
+  tests::TemporaryFolder folder_;
   std::filesystem::path path_;
 };
 

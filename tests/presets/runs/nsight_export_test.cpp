@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -18,6 +17,7 @@
 #include "presets/runs/trace_profile.h"
 #include "presets/runs/traced_work.h"
 #include "tests/presets/runs/nsight_file.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -30,7 +30,8 @@ using testing::IsEmpty;
 const std::string kExports = HEXAPLAN_SOURCE_DIR "/tests/presets/runs/nsight/";
 
 std::filesystem::path temporary(const std::string& name) {
-  return std::filesystem::temp_directory_path() / ("hexaplan-" + std::to_string(::getpid()) + "-" + name);
+  static const tests::TemporaryFolder folder;
+  return folder.path() / name;
 }
 
 class nsight_export : public testing::Test {
@@ -261,7 +262,6 @@ TEST(nsight_files, damaged_bytes_are_an_error_or_a_trace_and_never_a_crash) {
       ++refused;
     }
   }
-  std::filesystem::remove(path);
   EXPECT_GT(refused, 20);
   EXPECT_LT(refused, 200);
 }

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -10,6 +9,8 @@
 #include <iterator>
 #include <numeric>
 #include <span>
+
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -20,16 +21,10 @@ using testing::HasSubstr;
 /// A folder that goes with the test.
 class Folder {
  public:
-  Folder() : path_{fs::temp_directory_path() / ("hexaplan_checkpoint_" + std::to_string(getpid()))} {
-    fs::remove_all(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] std::string path() const { return path_; }
+  [[nodiscard]] std::string path() const { return own_.path() / "checkpoint"; }
 
  private:
-  fs::path path_;
+  tests::TemporaryFolder own_;
 };
 
 const StateKey kKey{.unit = 3, .name = "mlp.down.weight", .state = 1};

@@ -13,6 +13,8 @@
 #include <iterator>
 #include <thread>
 
+#include "tests/support/temporary_folder.h"
+
 namespace hexaplan::validator {
 namespace {
 
@@ -45,11 +47,6 @@ int check_of(const std::string& path) {
 
 class DurableFileTest : public testing::Test {
  protected:
-  DurableFileTest() { fs::create_directories(folder_); }
-  ~DurableFileTest() override { fs::remove_all(folder_); }
-  DurableFileTest(const DurableFileTest&) = delete;
-  DurableFileTest& operator=(const DurableFileTest&) = delete;
-
   [[nodiscard]] std::string at(const char* name) const { return folder_ / name; }
   [[nodiscard]] std::size_t entries() const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator{folder_}, fs::directory_iterator{}));
@@ -60,7 +57,8 @@ class DurableFileTest : public testing::Test {
            close(open(path.c_str(), O_WRONLY)) == 0;
   }
 
-  fs::path folder_ = fs::temp_directory_path() / ("hexaplan_durable_" + std::to_string(getpid()));
+  tests::TemporaryFolder own_;
+  fs::path folder_ = own_.path();
 };
 
 TEST_F(DurableFileTest, a_file_is_made_and_replaced_and_keeps_its_permissions) {

@@ -2,12 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/validator/step/tiny_scenario.h"
 #include "validator/executor/checkpoint/owned_runs.h"
 #include "validator/executor/communicator/threads/thread_ranks.h"
@@ -42,11 +42,6 @@ void route_to_experts(Scenario& scenario) {
 
 class Resharded : public testing::TestWithParam<Change> {
  protected:
-  Resharded() : folder_{fs::temp_directory_path() / ("hexaplan_resharded_" + std::to_string(getpid()))} {
-    fs::remove_all(folder_);
-  }
-  ~Resharded() override { fs::remove_all(folder_); }
-
   TinyRun train(const Scenario& scenario, int first_step, int steps, bool save) const {
     TinyRun run;
     EXPECT_FALSE(costmodel::first_rejection(scenario) || validator::first_not_executable(scenario));
@@ -72,7 +67,8 @@ class Resharded : public testing::TestWithParam<Change> {
     return run;
   }
 
-  fs::path folder_;
+  tests::TemporaryFolder own_;
+  fs::path folder_ = own_.path();
 };
 
 /// Two steps under one layout, the third under another: as if nothing had happened.

@@ -2,7 +2,6 @@
 // it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/temporary_folder.h"
 #include "tests/validator/device/random_numbers.h"
 #include "validator/executor/device/cuda/gemm_cache.h"
 #include "validator/executor/device/cuda/gpu_error.h"
@@ -173,9 +173,8 @@ TEST(cublaslt_form, alignment_is_that_of_address_and_rows_together) {
 // --- tuned algorithms ---
 
 struct TemporaryFile {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("hexaplan-gemm-" + std::to_string(getpid())) / "cache.txt";
-  ~TemporaryFile() { std::filesystem::remove_all(path.parent_path()); }
+  tests::TemporaryFolder own;
+  std::filesystem::path path = own.path() / "gemm" / "cache.txt";
 };
 
 LtGemm form_of(std::int64_t rows, bool accumulate = false) {
