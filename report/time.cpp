@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
-#include <numeric>
 
 #include "charts/estimate_svg.h"
 #include "charts/gantt_svg.h"
@@ -25,32 +23,11 @@ std::string_view words_of(costmodel::Pass pass) {
   return kNames[static_cast<std::size_t>(pass)];
 }
 
-/// "backward 54.2 %, forward 27.0 %, waiting 0.3 %": of the chain that the step's length follows from.
 std::string critical_path_line(const costmodel::Simulation& simulation) {
-  std::array<costmodel::Seconds, costmodel::kSpanKinds + 1> sums{};  // waiting last
-  costmodel::Seconds whole;
-  for (const costmodel::PathPart& part : costmodel::critical_path(simulation)) {
-    const costmodel::Seconds time = part.span.end - part.span.begin;
-    sums[part.waiting ? costmodel::kSpanKinds : static_cast<std::size_t>(part.span.kind)] += time;
-    whole += time;
-  }
-  std::array<std::size_t, costmodel::kSpanKinds + 1> order{};
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return sums[a] > sums[b]; });
-  std::string parts;
-  for (const std::size_t kind : order) {
-    if (!(sums[kind] > costmodel::Seconds{})) continue;
-    parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ",
-                         kind == costmodel::kSpanKinds
-                             ? "waiting"
-                             : costmodel::name_of(static_cast<costmodel::SpanKind>(kind)),
-                         costmodel::format_percent(sums[kind] / whole));
-  }
-  return parts.empty()
-             ? parts
-             : fmt::format("<p>Critical path, the chain that the step's length follows from: {}.</p>\n",
-                           parts);
+  const std::string shares =
+      costmodel::shares_text(costmodel::times_of(costmodel::critical_path(simulation)));
+  if (shares.empty()) return {};
+  return fmt::format("<p>Critical path, the chain that the step's length follows from: {}.</p>\n", shares);
 }
 
 }  // namespace

@@ -50,11 +50,15 @@ costmodel::Simulation run_through(const SimulateOptions& options, bool json, Sim
   return simulation;
 }
 
-void write_pictures(const SimulateOptions& options, const SimulateReport& report) {
-  const costmodel::SimulationOptions kept = what_pictures_keep(options);
-  if (!kept.keep_spans && !kept.keep_memory) return;
+/// What needs the spans of the whole step at once: the critical path and pictures.
+void look_at_whole(const SimulateOptions& options, SimulateReport& report) {
+  costmodel::SimulationOptions kept = what_pictures_keep(options);
+  const bool follows = costmodel::tasks_of_step(report.question.scenario) <= costmodel::kMostFollowedTasks;
+  if (!follows && !kept.keep_spans && !kept.keep_memory) return;
+  kept.keep_spans |= follows;
   const costmodel::Simulation simulation =
       costmodel::simulate_step(report.question.scenario, report.question.calibration, kept);
+  if (follows) report.path = costmodel::times_of(costmodel::critical_path(simulation));
   const std::string title = title_of(report.question);
   if (!options.gantt_svg.empty()) write_file(options.gantt_svg, charts::gantt_svg(simulation, title));
   if (!options.memory_svg.empty())
@@ -83,7 +87,7 @@ SimulateReport run_simulate(const SimulateOptions& options, bool json) {
   if (report.estimate.stages.empty()) return report;
   refuse_if_too_large(scenario, what_pictures_keep(options));
   report.simulation = run_through(options, json, report);
-  write_pictures(options, report);
+  look_at_whole(options, report);
   return report;
 }
 

@@ -6,6 +6,7 @@
 #include "cli/commands/question.h"
 #include "cli/options.h"
 #include "cli/render/gantt_text.h"
+#include "costmodel/simulate/critical_path.h"
 #include "costmodel/simulate/simulation.h"
 #include "costmodel/step/estimate.h"
 
@@ -18,6 +19,7 @@ struct SimulateReport {
   costmodel::Estimate estimate;                     // the closed form of the same question
   std::optional<costmodel::Simulation> simulation;  // nothing when a rule rejected the layout
   TimelineSurvey survey;                            // of its spans, where a text shows them
+  std::optional<costmodel::PathTimes> path;         // critical; nothing of more than kMostFollowedTasks
 };
 
 /// Reads the question, simulates, writes the files that were asked for. A layout that cannot

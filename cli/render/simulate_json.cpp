@@ -27,6 +27,18 @@ JsonValue stage_json(std::size_t index, const StageTimeline& stage) {
                     {"peak_device_bytes", whole(stage.peak + stage.outside)}};
 }
 
+JsonValue path_json(const std::optional<costmodel::PathTimes>& path) {
+  if (!path) return {};
+  JsonObject seconds;
+  for (std::size_t kind = 0; kind < path->kinds.size(); ++kind) {
+    if (path->kinds[kind] > costmodel::Seconds{})
+      seconds.emplace_back(std::string{name_of(static_cast<costmodel::SpanKind>(kind))},
+                           path->kinds[kind].value());
+  }
+  return JsonObject{
+      {"stages", path->stages}, {"seconds", std::move(seconds)}, {"waiting_seconds", path->waiting.value()}};
+}
+
 JsonValue rejection_json(const SimulateReport& report) {
   if (report.simulation) return {};
   const auto& rejected = std::get<costmodel::Rejected>(report.estimate.verdict);
@@ -47,6 +59,7 @@ JsonValue simulate_json(const SimulateReport& report) {
     object.emplace_back("closed_form_seconds", report.estimate.time.total().value());
     object.emplace_back("bubble_share", s.bubble_share());
     object.emplace_back("exposed_share", s.exposed_share());
+    object.emplace_back("critical_path", path_json(report.path));
     object.emplace_back("slowest_stage", s.slowest);
     object.emplace_back("peak_stage", s.peak_stage);
     object.emplace_back("capacity_bytes", whole(report.estimate.capacity));

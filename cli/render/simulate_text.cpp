@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -40,6 +41,17 @@ std::string summary(const SimulateReport& report, const TextStyle& style) {
                             device <= capacity ? style.good("fits") : style.bad("does not fit"));
 }
 
+/// The chain that the step's length follows from.
+std::string critical_path_line(const std::optional<costmodel::PathTimes>& path) {
+  if (!path)
+    return fmt::format("  critical path: not followed through more than {} passes\n",
+                       costmodel::format_count(costmodel::kMostFollowedTasks));
+  const std::string shares = shares_text(*path);
+  return shares.empty() ? shares
+                        : fmt::format("  critical path over {} stage{}: {}\n", path->stages,
+                                      path->stages == 1 ? "" : "s", shares);
+}
+
 std::string by_stage(const Simulation& simulation, const TextStyle& style) {
   std::vector<std::vector<std::string>> rows{{"stage"}};
   for (const StageTimeName& name : kStageTimeNames) rows[0].emplace_back(name.column);
@@ -74,7 +86,8 @@ std::string simulate_text(const SimulateReport& report, const TextStyle& style) 
   const std::string head = heading(report.question, report.parameters, report.estimate, style);
   if (!report.simulation)
     return head + rejected_lines(std::get<costmodel::Rejected>(report.estimate.verdict), style);
-  return head + summary(report, style) + by_stage(*report.simulation, style) +
+  return head + summary(report, style) + critical_path_line(report.path) +
+         by_stage(*report.simulation, style) +
          gantt_text(*report.simulation, report.survey, feed_of(report.question), style) +
          not_modelled_text(costmodel::not_modelled(report.question.scenario), style);
 }

@@ -1,8 +1,14 @@
 #include "costmodel/simulate/critical_path.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <optional>
+#include <set>
+
+#include "costmodel/units/format_units.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -158,6 +164,40 @@ class PathFinder {
 
 std::vector<PathPart> critical_path(const Simulation& simulation) {
   return PathFinder{simulation}.find();
+}
+
+Seconds PathTimes::total() const {
+  return std::accumulate(kinds.begin(), kinds.end(), waiting);
+}
+
+PathTimes times_of(const std::vector<PathPart>& path) {
+  PathTimes times;
+  std::set<int> stages;
+  for (const PathPart& part : path) {
+    Seconds& sum = part.waiting ? times.waiting : times.kinds[static_cast<std::size_t>(part.span.kind)];
+    sum += part.span.end - part.span.begin;
+    stages.insert(part.stage);
+  }
+  times.stages = static_cast<int>(stages.size());
+  return times;
+}
+
+std::string shares_text(const PathTimes& times) {
+  const Seconds whole = times.total();
+  if (times.stages == 0 || !(whole > Seconds{})) return {};
+  std::array<std::size_t, kSpanKinds> order{};
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return times.kinds[a] > times.kinds[b]; });
+  constexpr double kLeast = 0.0005;  // rounds to 0.1 %
+  std::string text;
+  const auto add = [&](std::string_view name, Seconds time) {
+    if (time / whole < kLeast) return;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, format_percent(time / whole));
+  };
+  for (const std::size_t kind : order) add(name_of(static_cast<SpanKind>(kind)), times.kinds[kind]);
+  add("waiting", times.waiting);
+  return text;
 }
 
 }  // namespace hexaplan::costmodel

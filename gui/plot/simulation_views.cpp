@@ -140,8 +140,10 @@ constexpr std::array kInkNames{
     InkName{Ink::Bubble, QT_TRANSLATE_NOOP("Timeline", "bubble")}};
 
 /// The critical path, by lanes.
-std::vector<TimelineData::PathBox> pathOf(const costmodel::Simulation& simulation) {
+std::vector<TimelineData::PathBox> boxesOf(const std::vector<costmodel::PathPart>& path,
+                                           const costmodel::Simulation& simulation) {
   std::vector<TimelineData::PathBox> boxes;
+  boxes.reserve(path.size());
   std::vector<std::array<int, costmodel::kStreams>> lane_of(simulation.stages.size());
   int lane = -1;
   for (std::size_t s = 0; s < simulation.stages.size(); ++s) {
@@ -150,7 +152,7 @@ std::vector<TimelineData::PathBox> pathOf(const costmodel::Simulation& simulatio
       lane_of[s][stream] = drawn ? ++lane : lane;
     }
   }
-  for (const costmodel::PathPart& part : costmodel::critical_path(simulation)) {
+  for (const costmodel::PathPart& part : path) {
     boxes.push_back(
         {.lane = lane_of[static_cast<std::size_t>(part.stage)][static_cast<std::size_t>(part.stream)],
          .begin = part.span.begin.value(),
@@ -177,7 +179,9 @@ std::shared_ptr<const TimelineData> timelineOf(const costmodel::Simulation& simu
     if (!lane.spans.empty()) data->end = std::max(data->end, lane.spans.back().end);
   }
   nameInks(*data, kInkNames, "Timeline");
-  data->path = pathOf(simulation);
+  const std::vector<costmodel::PathPart> path = costmodel::critical_path(simulation);
+  data->path = boxesOf(path, simulation);
+  data->path_times = costmodel::times_of(path);
   return data;
 }
 

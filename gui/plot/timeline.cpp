@@ -265,17 +265,13 @@ QString Timeline::filterText() const {
 }
 
 QString Timeline::pathText() const {
-  if (!data_ || data_->path.empty()) return {};
+  if (!data_ || data_->path_times.stages == 0) return {};
+  const costmodel::PathTimes& times = data_->path_times;
   std::vector<double> sums(data_->names.size());
-  double waiting = 0, whole = 0;
-  std::set<int> stages;
-  for (const TimelineData::PathBox& box : data_->path) {
-    (box.what < 0 ? waiting : sums[static_cast<std::size_t>(box.what)]) += box.end - box.begin;
-    whole += box.end - box.begin;
-    stages.insert(data_->lanes[static_cast<std::size_t>(box.lane)].stage);
-  }
-  return tr("Critical path, over %n stage(s): %1.", nullptr, static_cast<int>(stages.size()))
-      .arg(sumsText(sums, waiting, whole));
+  for (std::size_t kind = 0; kind < std::min(sums.size(), times.kinds.size()); ++kind)
+    sums[kind] = times.kinds[kind].value();
+  return tr("Critical path, over %n stage(s): %1.", nullptr, times.stages)
+      .arg(sumsText(sums, times.waiting.value(), times.total().value()));
 }
 
 Timeline::Layout Timeline::layout(const QSizeF& size, const PlotTheme& theme) const {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "costmodel/simulate/critical_path.h"
 #include "gui/plot/plot_theme.h"
 
 namespace hexaplan::gui {
@@ -43,8 +44,9 @@ struct TimelineData {
   std::vector<QString> names;  // of kinds of spans
   std::vector<LegendRow> legend;
   std::vector<TimelineLane> lanes;
-  std::vector<PathBox> path;  // in its order; empty where it is not known
-  double end = 0;             // seconds
+  std::vector<PathBox> path;          // in its order; empty where it is not known
+  costmodel::PathTimes path_times{};  // of it; kinds are indices into `names`
+  double end = 0;                     // seconds
   /// What stands in a span, and what its tool-tip says; unset: the name of its kind and its micro-batch.
   std::function<QString(std::size_t lane, std::size_t span)> label, words;
   /// Lanes are those of stages, whose numbers stand before their names. Else `stage` keeps lanes together

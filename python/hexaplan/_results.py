@@ -314,6 +314,15 @@ class StageTimeline:
 
 
 @dataclass(frozen=True)
+class CriticalPath:
+    """The chain of spans that the step's length follows from: its time by kind of span."""
+
+    stages: int
+    seconds: Dict[str, float]
+    waiting_seconds: float
+
+
+@dataclass(frozen=True)
 class SimulationRejection:
     rule: str
     reason: str
@@ -330,6 +339,7 @@ class Simulation(_Shown):
     closed_form_seconds: Optional[float]
     bubble_share: Optional[float]
     exposed_share: Optional[float]
+    critical_path: Optional[CriticalPath]
     slowest_stage: Optional[int]
     peak_stage: Optional[int]
     capacity_bytes: Optional[int]

@@ -32,6 +32,31 @@ TEST(simulate_json, has_the_documented_fields_and_times_of_a_stage_add_up_to_the
   }
 }
 
+TEST(simulate_json, the_critical_path_is_as_long_as_the_step_and_passes_are_most_of_it) {
+  const JsonValue s = json_of(kQuestion + "--json");
+  EXPECT_EQ(number_at(s, "critical_path.stages"), 4);
+  double sum = number_at(s, "critical_path.waiting_seconds"), passes = 0;
+  for (const auto& [kind, seconds] : *at(s, "critical_path.seconds").get_if<presets::JsonObject>()) {
+    sum += *seconds.get_if<double>();
+    if (kind == "forward" || kind == "backward") passes += *seconds.get_if<double>();
+  }
+  const double step = number_at(s, "step_seconds");
+  EXPECT_NEAR(sum, step, 1e-9 * step);
+  EXPECT_GT(passes, 0.5 * step);
+  EXPECT_LT(passes, step) << "the optimizer follows";
+}
+
+TEST(simulate, says_what_the_critical_path_is_made_of) {
+  const Finished run = run_hexaplan(kQuestion + "--quiet");
+  EXPECT_NE(run.out.find("  critical path over 4 stages: backward "), std::string::npos) << run.out;
+  const std::string large =
+      "simulate --quiet --model gpt2 --cluster 8xH100 --layout 'pp2 dp4' --global-batch 1100000 "
+      "--micro-batch 1 ";
+  EXPECT_NE(run_hexaplan(large).out.find("critical path: not followed through more than 500,000 passes"),
+            std::string::npos);
+  EXPECT_TRUE(at(json_of(large + "--json"), "critical_path").is_null());
+}
+
 TEST(simulate_json, agrees_with_estimate_about_memory) {
   const JsonValue s = json_of(kQuestion + "--json");
   const JsonValue e = json_of("estimate" + kQuestion.substr(8) + "--json");

@@ -83,6 +83,25 @@ TEST(critical_path, tells_the_host_s_wait_for_messages_from_the_messages) {
   EXPECT_EQ(on_path(critical_path(simulate_step(sc, Calibration{})), waits), Seconds{});
 }
 
+TEST(critical_path, its_time_is_summed_up_by_kind_over_the_stages_that_it_visits) {
+  const auto part = [](int stage, SpanKind kind, double begin, double end, bool waiting = false) {
+    return PathPart{.stage = stage,
+                    .waiting = waiting,
+                    .span = {.begin = Seconds{begin}, .end = Seconds{end}, .kind = kind}};
+  };
+  const PathTimes times =
+      times_of({part(0, SpanKind::Forward, 0, 1), part(0, SpanKind::SendForward, 1, 1.25),
+                part(2, SpanKind::Forward, 1.25, 1.5, true), part(2, SpanKind::Backward, 1.5, 3.5),
+                part(2, SpanKind::Forward, 3.5, 3.9999), part(2, SpanKind::Optimizer, 3.9999, 4)});
+  EXPECT_EQ(times.stages, 2);
+  EXPECT_DOUBLE_EQ(times.kinds[static_cast<std::size_t>(SpanKind::Forward)].value(), 1.4999);
+  EXPECT_DOUBLE_EQ(times.waiting.value(), 0.25);
+  EXPECT_DOUBLE_EQ(times.total().value(), 4);
+  EXPECT_EQ(shares_text(times), "backward 50.0 %, forward 37.5 %, send forward 6.2 %, waiting 6.2 %")
+      << "the optimizer's 0.0 % are left out";
+  EXPECT_EQ(shares_text(times_of({})), "");
+}
+
 TEST(critical_path, of_a_step_without_spans_is_empty) {
   const Simulation totals = simulate_step(example_scenario(), Calibration{}, {.keep_spans = false});
   EXPECT_TRUE(critical_path(totals).empty());

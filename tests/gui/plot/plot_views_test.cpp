@@ -391,6 +391,9 @@ TEST(timeline, the_critical_path_is_drawn_and_said) {
                  {"messages", 0, 1, false, {{1, 1.5, 0, 0, Ink::ExposedCommunication, 1}}},
                  {"compute", 1, 2, true, {{2, 4, 0, 0, Ink::Forward, 0}}}};
   data->path = {{0, 0, 1, 0}, {1, 1, 1.5, 1}, {2, 1.5, 2, -1}, {2, 2, 4, 0}};
+  data->path_times = {.kinds = {costmodel::Seconds{3}, costmodel::Seconds{0.5}},
+                      .waiting = costmodel::Seconds{0.5},
+                      .stages = 2};
   Timeline view;
   view.resize(600, 300);
   view.setTimeline(data);
@@ -415,6 +418,8 @@ TEST(timeline, of_a_simulation_has_its_critical_path) {
   const auto data = timelineOf(costmodel::simulate_step(asked.scenario, asked.calibration));
   ASSERT_FALSE(data->path.empty());
   EXPECT_NEAR(data->path.back().end, data->end, 1e-9 * data->end);
+  EXPECT_NEAR(data->path_times.total().value(), data->end, 1e-9 * data->end);
+  EXPECT_EQ(data->path_times.stages, 2);
   for (const TimelineData::PathBox& box : data->path) {
     if (box.what < 0) continue;
     const TimelineLane& lane = data->lanes[static_cast<std::size_t>(box.lane)];
