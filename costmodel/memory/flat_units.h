@@ -15,7 +15,7 @@
 
 namespace hexaplan::costmodel {
 
-// How Hexaplan's executor keeps parameters: those of a layer, or of an end of the model, lie one behind the
+// How Hexaplan's executor keeps parameters: those of a layer, the embedding or the head lie one behind the
 // other in a flat buffer that is gathered, reduced and updated as one; dense ones and experts apart, because
 // they have other replicas. A buffer that ranks share is padded so that all shards are equal.
 

@@ -18,7 +18,8 @@ void append_step_targets(const Scenario& scenario, const LocalDims& dims, Tensor
 void append_step_ids(const Scenario& scenario, const LocalDims& dims, TensorLedger& out);
 /// Positions and the numbers that a step adds up, on every stage.
 void append_step_numbers(const LocalDims& dims, TensorLedger& out);
-/// Parameters gathered by ZeRO-3 and gradients before they are cut, of the largest layer or of the ends.
+/// Parameters gathered by ZeRO-3 and gradients before they are cut, of the largest layer, the embedding or
+/// the head.
 void append_unit_buffers(const Scenario& scenario, const StagePlan& stage, TensorLedger& out);
 
 }  // namespace hexaplan::costmodel

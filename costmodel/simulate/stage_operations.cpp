@@ -31,7 +31,7 @@ struct Planned {
 };
 using Sequence = std::vector<Planned>;
 
-/// A layer, or an end of the model.
+/// A layer, the embedding or the head.
 struct UnitSequences {
   Sequence forward, recomputed, backward_input, backward_weight;
 };

@@ -451,9 +451,10 @@ struct FrameworkProfile {
   bool counts_choices = false;
   double overlap_slowdown = 1.15;  // compute stretches by this while a collective runs beside it
 
-  /// Parameters, gradients and states are flat buffers, one per unit (a layer, an end of the model), that are
-  /// gathered, reduced and updated unit by unit: their life and messages are known in order (Hexaplan's own
-  /// executor), and memory is the replay's. False: the profile's rules say what is there and what travels.
+  /// Parameters, gradients and states are flat buffers, one per unit (a layer, the embedding, the head), that
+  /// are gathered, reduced and updated unit by unit: their life and messages are known in order (Hexaplan's
+  /// own executor), and memory is the replay's. False: the profile's rules say what is there and what
+  /// travels.
   bool replays_parameters = false;
 
   // --- device overhead ---

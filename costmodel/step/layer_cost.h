@@ -22,7 +22,7 @@ struct PassCost {
   friend PassCost operator*(PassCost cost, double factor);
 };
 
-/// Forward, backward and recomputation of one layer (or one end of the model) for one micro-batch.
+/// Forward, backward and recomputation of one layer (or of the embedding or the head) for one micro-batch.
 struct LayerCost {
   PassCost forward, backward, recomputed;
   Seconds

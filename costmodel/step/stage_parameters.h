@@ -50,7 +50,7 @@ struct StageParameters {
   friend StageParameters operator*(StageParameters parameters, double factor);
 };
 
-/// Parameters of one layer of each class in use and of the two ends, counted once per scenario.
+/// Parameters of one layer of each class in use, of embedding and head, counted once per scenario.
 class ModelParameters {
  public:
   ModelParameters(const Scenario& scenario, const std::vector<StagePlan>& stages);

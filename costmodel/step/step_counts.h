@@ -32,8 +32,8 @@ struct CopyCount {
 };
 
 /// What one rank of a stage sends and computes in one optimizer step: its layers' operations for every
-/// micro-batch, those of the ends, of the pipeline and of the parameters. Copies: those of the executor, of
-/// every tensor that is offloaded; nothing under other profiles.
+/// micro-batch, those of embedding and head, of the pipeline and of the parameters. Copies: those of the
+/// executor, of every tensor that is offloaded; nothing under other profiles.
 struct StepCounts {
   std::vector<CollectiveCount> collectives;
   std::vector<FlopCount> flops;

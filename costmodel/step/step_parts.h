@@ -108,7 +108,7 @@ struct StageTransfers {
   Seconds gradients_to_host;                         // of an offloaded optimizer, per micro-batch …
   Seconds gradients_to_host_once;                    // … or once per step
   std::array<LayerTransfers, kLayerClasses> layers;  // gathered by layer: of one layer …
-  LayerTransfers embedding, head;                    // … and of the stage's share of the ends
+  LayerTransfers embedding, head;                    // … and of the stage's embedding and head
 };
 /// [docs/formulas.md#C8, C9, T7]
 [[nodiscard]] StageTransfers price_transfers(const Scenario& scenario, const Calibration& calibration,
@@ -124,7 +124,7 @@ struct PassWaits {
   [[nodiscard]] constexpr Seconds total() const { return data_parallel() + offload; }
 };
 
-/// Of one of `pp` stages: the ends have one.
+/// Of one of `pp` stages: the first and the last have one.
 [[nodiscard]] constexpr int neighbours_of(int stage, int pp) {
   return stage == 0 || stage + 1 == pp ? 1 : 2;
 }

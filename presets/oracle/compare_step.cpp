@@ -101,8 +101,9 @@ std::string_view part_of(const KeptTensor& t, const KeptScale& scale) {
   if (by("_to_copy") && reads_hidden && t.elements == scale.hidden_states && t.dtype == "bf16")
     return kNormOutputsPart;
   if (in("experts") || module.ends_with("mlp.gate")) return kExpertsPart;
-  if (by("wait_tensor")) return kNormOutputsPart;                  // gathered
-  if (by("mm") && module.ends_with("wo")) return kNormInputsPart;  // of which a compiled norm adds the stream
+  if (by("wait_tensor")) return kNormOutputsPart;  // gathered
+  if (by("mm") && module.ends_with("wo"))
+    return kNormInputsPart;  // to which a compiled norm adds the residual
   if (in("q_norm") || in("k_norm") || in("kv_a_layernorm")) return kAttentionPart;
   if (in("norm") || in("ln_"))
     return wide && (by("_to_copy") || by("mul") || by("sub")) ? kNormInputsPart : kNormOutputsPart;

@@ -51,7 +51,8 @@ struct ParameterPlace {
 [[nodiscard]] LocalTensor local_tensor(const costmodel::ParameterTensor& tensor,
                                        const costmodel::Scenario& scenario, const ParameterPlace& place);
 
-/// Parameters that are gathered, reduced and updated together: a transformer layer or one of the ends.
+/// Parameters that are gathered, reduced and updated together: a transformer layer, the embedding or the
+/// head.
 struct UnitPlan {
   /// Layer in model order, behind which multi-token-prediction modules follow, or one of these.
   static constexpr int kEmbedding = -1, kHead = -2, kTiedCopy = -3, kFinalNorm = -4;
