@@ -4,13 +4,12 @@
 #include <set>
 
 #include "cli/commands/calibrate.h"
+#include "cli/commands/nccl_samples.h"
 #include "cli/version.h"
 #include "cli/write_file.h"
 #include "presets/calibration/fabric/collective_names.h"
-#include "presets/calibration/fabric/read_nccl_tests.h"
 #include "presets/calibration/find_calibration.h"
 #include "presets/clusters/cluster_preset.h"
-#include "presets/gpus/gpu_preset.h"
 #include "presets/json/input_error.h"
 #include "presets/json/spec_names.h"
 #include "validator/measure/store/database.h"
@@ -24,39 +23,6 @@ using presets::JsonObject;
 using presets::JsonValue;
 using presets::NcclTest;
 using validator::CollectiveSample;
-
-/// A log of other GPUs than the cluster's was measured elsewhere.
-void check_device(const std::string& file, const NcclTest& test, const costmodel::ClusterSpec& cluster) {
-  const auto gpu = presets::gpu_of_device(test.device);
-  if (!gpu || *gpu == cluster.gpu.name) return;
-  throw InputError({.file = file,
-                    .field = "--cluster",
-                    .value = fmt::format("{} ({})", test.device, *gpu),
-                    .expected = fmt::format("logs of {}, the cluster's GPU", cluster.gpu.name)});
-}
-
-void check_size(const std::string& file, const NcclTest& test, const costmodel::ClusterSpec& cluster) {
-  if (test.ranks > cluster.gpus) {
-    throw InputError({.file = file,
-                      .field = "--cluster",
-                      .value = fmt::format("{} ranks", test.ranks),
-                      .expected = fmt::format("at most the cluster's {} GPUs", cluster.gpus)});
-  }
-  const bool network = cluster.levels.back().fabric == costmodel::Fabric::Network;
-  if (test.nodes > 1 && !network && cluster.levels.back().ranks <= cluster.gpus_per_node) {
-    throw InputError({.file = file,
-                      .field = "--cluster",
-                      .value = fmt::format("{} hosts", test.nodes),
-                      .expected = "a cluster of several nodes, such as 2x8xH100+ib400"});
-  }
-}
-
-void append_samples(const NcclTest& test, std::vector<CollectiveSample>& samples) {
-  for (const presets::NcclTestRow& row : test.rows) {
-    for (const costmodel::Seconds time : row.times)
-      samples.push_back({test.kind, test.ranks, test.nodes, row.payload, time.value()});
-  }
-}
 
 JsonValue lines_json(const std::vector<validator::CollectiveLine>& lines) {
   JsonArray rows;
@@ -107,9 +73,11 @@ CalibrateReport run_calibrate_links(const CalibrateOptions& options) {
   std::set<std::string> devices, versions;
   for (const std::string& file : options.from) {
     for (const NcclTest& test : presets::read_nccl_tests(file)) {
-      check_device(file, test, cluster);
-      check_size(file, test, cluster);
-      append_samples(test, samples);
+      if (const NcclMismatch other = mismatch_of(test, cluster); other.any())
+        throw InputError(
+            {.file = file, .field = "--cluster", .value = other.value, .expected = other.expected});
+      const std::vector<CollectiveSample> rows = samples_of(test);
+      samples.insert(samples.end(), rows.begin(), rows.end());
       devices.insert(test.device);
       if (!test.version.empty()) versions.insert("NCCL " + test.version);
     }

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
+#include "cli/commands/nccl_samples.h"
 #include "costmodel/units/format_units.h"
 #include "presets/import/import_plan.h"
+#include "presets/runs/file_kind.h"
 #include "presets/runs/pickle_data.h"
 #include "presets/runs/traced_work.h"
 
@@ -241,6 +244,28 @@ void compare(ImportedGpuLog& imported, const MeasureReport& report) {
         ImportedGpuLog::Memory{.predicted = report.estimate->peak().device, .measured = fullest};
 }
 
+ImportedLinks import_links(const std::string& file, presets::NcclTest test) {
+  ImportedLinks links{.file = file, .test = std::move(test), .sizes = {}, .notes = {}};
+  for (const presets::NcclTestRow& row : links.test.rows) {
+    const Seconds sum = std::accumulate(row.times.begin(), row.times.end(), Seconds{});
+    links.sizes.push_back({row.payload, sum / static_cast<double>(row.times.size()), {}});
+  }
+  return links;
+}
+
+/// Machines alone are asked about: what trains on them does not matter here, whether it fits neither.
+void compare(ImportedLinks& links, const Question& question) {
+  if (const NcclMismatch other = mismatch_of(links.test, question.scenario.cluster); other.any()) {
+    links.notes.push_back(
+        fmt::format("not compared: the table is of {}, expected {}", other.value, other.expected));
+    return;
+  }
+  for (ImportedLinks::Size& size : links.sizes)
+    size.predicted = validator::modelled_time(
+        {links.test.kind, links.test.ranks, links.test.nodes, size.payload, size.measured.value()},
+        question.scenario.cluster, question.calibration);
+}
+
 void import_file(const std::string& file, MeasureReport& report) {
   if (presets::is_pickle(file)) {
     report.snapshots.push_back({presets::read_memory_snapshot(file), {}});
@@ -249,6 +274,9 @@ void import_file(const std::string& file, MeasureReport& report) {
       report.traces.push_back(import_trace(std::move(trace)));
   } else if (presets::is_gpu_log(file)) {
     report.gpu_logs.push_back({presets::read_gpu_log(file), {}});
+  } else if (presets::is_nccl_table(file)) {
+    for (presets::NcclTest& test : presets::read_nccl_tests(file))
+      report.links.push_back(import_links(file, std::move(test)));
   } else {
     report.runs.emplace_back().log = presets::read_run_log(file);
   }
@@ -274,6 +302,9 @@ MeasureReport run_measure(const MeasureOptions& options) {
   }
   for (ImportedSnapshot& snapshot : report.snapshots) compare(snapshot, report);
   for (ImportedGpuLog& log : report.gpu_logs) compare(log, report);
+  for (ImportedLinks& links : report.links) {
+    if (report.question) compare(links, *report.question);
+  }
   return report;
 }
 

@@ -6,6 +6,7 @@
 #include "cli/commands/question.h"
 #include "cli/options.h"
 #include "costmodel/step/estimate.h"
+#include "presets/calibration/fabric/read_nccl_tests.h"
 #include "presets/runs/device_trace.h"
 #include "presets/runs/gpu_log.h"
 #include "presets/runs/memory_snapshot.h"
@@ -69,6 +70,21 @@ struct ImportedGpuLog {
   std::optional<Memory> memory;
 };
 
+/// A table of nccl-tests, and each of its sizes beside what the cost model takes for it on the question's
+/// machines.
+struct ImportedLinks {
+  struct Size {
+    costmodel::Bytes payload;
+    costmodel::Seconds measured;  // out of place and in place: their mean
+    std::optional<costmodel::Seconds> predicted;
+    [[nodiscard]] double error() const { return *predicted / measured - 1; }
+  };
+  std::string file;
+  presets::NcclTest test;
+  std::vector<Size> sizes;
+  std::vector<std::string> notes;
+};
+
 struct MeasureReport {
   std::optional<Question> question;  // nothing: nobody said what ran
   std::optional<costmodel::Estimate> estimate;
@@ -76,14 +92,15 @@ struct MeasureReport {
   std::vector<ImportedTrace> traces;
   std::vector<ImportedSnapshot> snapshots;
   std::vector<ImportedGpuLog> gpu_logs;
+  std::vector<ImportedLinks> links;
 
   /// A question whose layout no rule rejected.
   [[nodiscard]] bool priced() const { return estimate && !estimate->stages.empty(); }
 };
 
-/// Reads logs, traces, memory snapshots and what nvidia-smi logged, and holds them against the prediction of
-/// the question, where one is asked: by flags, a scenario or launch files, or by the arguments that
-/// Megatron-LM lists in its log, with --cluster. InputError when a file cannot be used.
+/// Reads logs, traces, memory snapshots, tables of nccl-tests and what nvidia-smi logged, and holds them
+/// against the prediction of the question, where one is asked: by flags, a scenario or launch files, or by
+/// the arguments that Megatron-LM lists in its log, with --cluster. InputError when a file cannot be used.
 [[nodiscard]] MeasureReport run_measure(const MeasureOptions& options);
 
 }  // namespace hexaplan::cli

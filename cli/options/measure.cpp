@@ -34,7 +34,7 @@ CommandRow measure_row() {
       {"files", "FILE ...",
        "Logs of Megatron-LM, NeMo, torchtitan, DeepSpeed, nanotron or Hugging Face's Trainer; traces of "
        "PyTorch's profiler, one per rank, or of Nsight Systems (nsys export --type sqlite); CUDA memory "
-       "snapshots; logs of nvidia-smi --query-gpu … --format=csv",
+       "snapshots; logs of nvidia-smi --query-gpu … --format=csv; what nccl-tests print",
        &words->options.files});
   row.options.push_back({"--as-row", "", "A CSV table of the measurements that 'hexaplan accuracy' scores",
                          &words->options.as_row});

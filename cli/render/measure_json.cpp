@@ -4,6 +4,9 @@
 #include "cli/render/measure_text.h"
 #include "cli/render/snapshot_text.h"
 #include "cli/render/trace_text.h"
+#include "costmodel/communication/bus_share.h"
+#include "presets/calibration/fabric/collective_names.h"
+#include "presets/json/spec_names.h"
 
 namespace hexaplan::cli {
 
@@ -100,6 +103,26 @@ JsonValue run_json(const ImportedRun& run, bool compared) {
                     {"notes", std::move(notes)}};
 }
 
+JsonValue links_json(const ImportedLinks& links) {
+  const presets::NcclTest& test = links.test;
+  JsonArray sizes, notes;
+  for (const ImportedLinks::Size& size : links.sizes) {
+    const double bus = costmodel::bus_share(test.kind, test.ranks) * (size.payload / size.measured).value();
+    sizes.push_back(
+        JsonObject{{"bytes", costmodel::whole(size.payload)},
+                   {"measured", size.measured.value()},
+                   {"bus_bandwidth", bus},
+                   {"predicted", size.predicted ? JsonValue{size.predicted->value()} : JsonValue{}},
+                   {"error", size.predicted ? JsonValue{size.error()} : JsonValue{}}});
+  }
+  for (const std::string& note : links.notes) notes.emplace_back(note);
+  return JsonObject{
+      {"file", links.file},        {"collective", presets::name_in(presets::kCollectiveNames, test.kind)},
+      {"ranks", test.ranks},       {"hosts", test.nodes},
+      {"device", test.device},     {"nccl", test.version},
+      {"sizes", std::move(sizes)}, {"notes", std::move(notes)}};
+}
+
 JsonValue gpu_log_json(const ImportedGpuLog& imported) {
   const auto number = [](const std::optional<double>& value) {
     return value ? JsonValue{*value} : JsonValue{};
@@ -135,6 +158,8 @@ JsonValue measure_json(const MeasureReport& report) {
   for (const ImportedRun& run : report.runs) runs.push_back(run_json(run, report.priced()));
   JsonArray gpu_logs;
   for (const ImportedGpuLog& log : report.gpu_logs) gpu_logs.push_back(gpu_log_json(log));
+  JsonArray links;
+  for (const ImportedLinks& table : report.links) links.push_back(links_json(table));
   JsonValue rejection;
   if (report.estimate && !report.priced()) {
     const auto& rejected = std::get<costmodel::Rejected>(report.estimate->verdict);
@@ -146,7 +171,8 @@ JsonValue measure_json(const MeasureReport& report) {
                     {"runs", std::move(runs)},
                     {"traces", traces_json(report.traces)},
                     {"snapshots", snapshots_json(report.snapshots)},
-                    {"gpu_logs", std::move(gpu_logs)}};
+                    {"gpu_logs", std::move(gpu_logs)},
+                    {"links", std::move(links)}};
 }
 
 }  // namespace hexaplan::cli

@@ -10,7 +10,10 @@
 #include "cli/render/numbers.h"
 #include "cli/render/snapshot_text.h"
 #include "cli/render/trace_text.h"
+#include "costmodel/communication/bus_share.h"
 #include "costmodel/parameters/parameter_tensors.h"
+#include "presets/calibration/fabric/collective_names.h"
+#include "presets/json/spec_names.h"
 
 namespace hexaplan::cli {
 
@@ -183,6 +186,29 @@ std::string gpu_log_lines(const ImportedGpuLog& imported, const TextStyle& style
                                "the mean, the clock the median of the busy ones"));
 }
 
+std::string links_lines(const ImportedLinks& links, const TextStyle& style) {
+  const presets::NcclTest& test = links.test;
+  std::string text = fmt::format(
+      "{}: {} of nccl-tests over {} ranks on {} host{}, {}{}\n", style.bold(links.file),
+      presets::name_in(presets::kCollectiveNames, test.kind), test.ranks, test.nodes,
+      test.nodes == 1 ? "" : "s", test.device, test.version.empty() ? "" : ", NCCL " + test.version);
+  const bool compared = !links.sizes.empty() && links.sizes.front().predicted;
+  Cells rows{{"  size", "measured", "bus"}};
+  if (compared) rows[0].insert(rows[0].end(), {"predicted", "error"});
+  for (const ImportedLinks::Size& size : links.sizes) {
+    rows.push_back({"  " + format_binary(size.payload), format_duration(size.measured),
+                    fmt::format("{:.4g} GB/s", 1e-9 * costmodel::bus_share(test.kind, test.ranks) *
+                                                   (size.payload / size.measured).value())});
+    if (compared)
+      rows.back().insert(rows.back().end(),
+                         {format_duration(*size.predicted), format_signed_percent(size.error())});
+  }
+  text += format_table(rows);
+  for (const std::string& note : links.notes) text += fmt::format("  {}\n", style.dim(note));
+  return text + fmt::format("  {}\n", style.dim("times are means of out of place and in place; 'hexaplan "
+                                                "calibrate --from FILE' makes curves of such tables"));
+}
+
 }  // namespace
 
 std::string measure_text(const MeasureReport& report, const TextStyle& style) {
@@ -204,8 +230,9 @@ std::string measure_text(const MeasureReport& report, const TextStyle& style) {
   text += traces_text(report.traces, style);
   if (!report.snapshots.empty() && report.runs.size() + report.traces.size() > 0) text += "\n";
   text += snapshots_text(report.snapshots, style);
-  for (const ImportedGpuLog& log : report.gpu_logs)
-    text += (text.empty() ? "" : "\n") + gpu_log_lines(log, style);
+  const auto gap = [&] { return text.empty() || text.ends_with("\n\n") ? "" : "\n"; };
+  for (const ImportedGpuLog& log : report.gpu_logs) text += gap() + gpu_log_lines(log, style);
+  for (const ImportedLinks& links : report.links) text += gap() + links_lines(links, style);
   return text;
 }
 

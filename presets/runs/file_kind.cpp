@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "presets/json/read_text_file.h"
+
 namespace hexaplan::presets {
 namespace {
 
@@ -33,12 +35,14 @@ constexpr std::string_view kMemoryOfRun =
     "'hexaplan measure import' reads what nvidia-smi --query-gpu=utilization.gpu,memory.used,power.draw,"
     "clocks.current.sm --format=csv -l 1 logs";
 
+constexpr std::string_view kNcclTable = "a table of nccl-tests";
+
 constexpr Sign kSigns[] = {
     // NVIDIA/nccl-tests@a0b82b2 src/common.cu; rccl-tests print the same.
-    {"# nccl-tests version", false, {"a table of nccl-tests", kReadsRates, {}}},
-    {"# Collective test starting:", false, {"a table of nccl-tests", kReadsRates, {}}},
-    {"# nThread ", false, {"a table of nccl-tests", kReadsRates, {}}},
-    {"(GB/s)", false, {"a table of nccl-tests", kReadsRates, {}}},
+    {"# nccl-tests version", false, {kNcclTable, kReadsRates, {}}},
+    {"# Collective test starting:", false, {kNcclTable, kReadsRates, {}}},
+    {"# nThread ", false, {kNcclTable, kReadsRates, {}}},
+    {"(GB/s)", false, {kNcclTable, kReadsRates, {}}},
     {"<nvidia_smi_log", false, {"the output of nvidia-smi -q -x", kReadsMachines, {}}},
     {"==NVSMI LOG==", false, {"the output of nvidia-smi -q", {}, kXmlOfGpus}},
     {"| NVIDIA-SMI ", false, {"the table of nvidia-smi", {}, kXmlOfGpus}},
@@ -70,6 +74,15 @@ const FileKind* kind_of_text(std::string_view text) {
 }
 
 }  // namespace
+
+bool is_nccl_text(std::string_view text) {
+  const FileKind* kind = kind_of_text(text);
+  return kind != nullptr && kind->title == kNcclTable;
+}
+
+bool is_nccl_table(const std::filesystem::path& path) {
+  return is_nccl_text(read_text_file(path));
+}
 
 std::string reader_hint(std::string_view text, std::string_view file, std::string_view own) {
   const FileKind* kind = kind_of_text(text);

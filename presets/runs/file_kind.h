@@ -1,4 +1,5 @@
 #pragma once
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -10,5 +11,11 @@ namespace hexaplan::presets {
 /// table of nccl-tests"). What a training run logs presets/runs/run_log.h knows line by line.
 [[nodiscard]] std::string reader_hint(std::string_view text, std::string_view file,
                                       std::string_view own = {});
+
+/// Whether a file's beginning looks like what nccl-tests (or rccl-tests) print. InputError when it cannot be
+/// read.
+[[nodiscard]] bool is_nccl_table(const std::filesystem::path& path);
+/// The same of a text.
+[[nodiscard]] bool is_nccl_text(std::string_view text);
 
 }  // namespace hexaplan::presets

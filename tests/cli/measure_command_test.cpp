@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
 #include "run_hexaplan.h"
 
 namespace hexaplan::cli {
@@ -125,6 +129,48 @@ TEST(measure_command, says_what_nvidia_smi_logged_beside_the_prediction) {
   const auto& logged = at(answer, "gpu_logs").get_if<presets::JsonArray>()->front();
   EXPECT_EQ(number_at(logged, "memory.measured"), 20480.0 * 1024 * 1024);
   EXPECT_EQ(number_at(at(logged, "gpus").get_if<presets::JsonArray>()->front(), "watts"), 650);
+}
+
+TEST(measure_command, tables_of_nccl_tests_stand_beside_what_the_cost_model_takes) {
+  const std::string log =
+      HEXAPLAN_SOURCE_DIR "/tests/presets/fabric/nccl_tests/gh200-2x4-slingshot-all_reduce.log";
+  const Finished alone = run_hexaplan("measure import " + log);
+  EXPECT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_THAT(alone.out, HasSubstr("all_reduce of nccl-tests over 8 ranks on 2 hosts, NVIDIA GH200 120GB"));
+  EXPECT_THAT(alone.out, Not(HasSubstr("predicted")));
+
+  const std::string machines =
+      " --model llama-3.2-1b --cluster 2x4xgh200+slingshot200 --seq 512 --global-batch 8";
+  const presets::JsonValue answer = json_of("measure import --json " + log + machines);
+  const auto& table = at(answer, "links").get_if<presets::JsonArray>()->front();
+  EXPECT_EQ(at(table, "collective"), presets::JsonValue{"all_reduce"});
+  const auto& sizes = *at(table, "sizes").get_if<presets::JsonArray>();
+  ASSERT_EQ(sizes.size(), 10U);
+  // nccl-tests itself printed 107.69 and 108.39 GB/s for 64 MiB, out of place and in place.
+  EXPECT_EQ(number_at(sizes[8], "bytes"), 67108864.0);
+  EXPECT_NEAR(number_at(sizes[8], "bus_bandwidth"), 108.04e9, 0.1e9);
+  EXPECT_NEAR(number_at(sizes[8], "measured"), (1090.5e-6 + 1083.5e-6) / 2, 1e-9);
+  for (const presets::JsonValue& size : sizes)
+    EXPECT_NEAR(number_at(size, "predicted") / number_at(size, "measured") - 1, number_at(size, "error"),
+                1e-12);
+
+  // What is compared is what is fitted: errors with the fitted links are those that the fit itself reports.
+  const TemporaryFile fabric{"", ".json"};
+  const presets::JsonValue fit =
+      json_of("calibrate --json --cluster 2x4xgh200+slingshot200 --from " + log + " --out " + fabric.path());
+  const presets::JsonValue fitted =
+      json_of("measure import --json " + log + machines + " --fabric " + fabric.path());
+  const auto& met = at(fitted, "links").get_if<presets::JsonArray>()->front();
+  std::vector<double> errors;
+  for (const presets::JsonValue& size : *at(met, "sizes").get_if<presets::JsonArray>())
+    errors.push_back(std::abs(std::log(1 + number_at(size, "error"))));
+  std::sort(errors.begin(), errors.end());
+  EXPECT_NEAR((errors[4] + errors[5]) / 2, number_at(fit, "network.median"), 0.02);
+
+  const Finished elsewhere =
+      run_hexaplan("measure import " + log + " --model llama-3.2-1b --cluster 8xH100 --seq 512");
+  EXPECT_EQ(elsewhere.exit_code, 0) << elsewhere.err;
+  EXPECT_THAT(elsewhere.out, HasSubstr("not compared: the table is of NVIDIA GH200 120GB (gh200)"));
 }
 
 TEST(measure_command, a_run_of_ones_own_is_a_row_that_accuracy_scores) {

@@ -17,6 +17,8 @@
 #include "presets/machines/imported_cluster.h"
 #include "presets/models/model_dimensions.h"
 #include "presets/runs/device_trace.h"
+#include "presets/runs/file_kind.h"
+#include "presets/runs/gpu_log.h"
 #include "presets/runs/pickle_data.h"
 #include "presets/runs/run_log.h"
 #include "presets/scenario/project_question.h"
@@ -141,7 +143,8 @@ FileContent understand(const presets::ImportFile& file, const presets::JsonValue
     return reportPage(inside);
   if (!file.name.ends_with(".json")) {
     // Lines of logs may begin as JSON does: "[rank0] step: 1 …".
-    if (!model.is_null() && isLog(file)) return RunFile{QString::fromStdString(file.name)};
+    if (!model.is_null() && (presets::is_nccl_text(file.text) || isLog(file)))
+      return RunFile{QString::fromStdString(file.name)};
     if (!isJson(file.text)) {
       if (speaksOfMachines(file)) return machineText(file);
       return launchPlan(file);
@@ -188,6 +191,7 @@ FileContent readAnyFile(const QString& path) {
   return understood(path, [&]() -> FileContent {
     if (QFileInfo::exists(path) && presets::is_pickle(path.toStdString())) return RunFile{path};
     if (presets::is_trace(path.toStdString())) return TraceFile{path};
+    if (QFileInfo{path}.isFile() && presets::is_gpu_log(path.toStdString())) return RunFile{path};
     // The path is absolute, so that no preset's name is meant.
     return understand({path.toStdString(), presets::read_text_file(path.toStdString())},
                       presets::JsonValue{QFileInfo{path}.absoluteFilePath().toStdString()});

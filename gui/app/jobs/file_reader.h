@@ -51,7 +51,8 @@ struct MachineText {
 struct TraceFile {
   QString path;
 };
-/// A log of a training run or a memory snapshot of one, which is read with the question that it answers.
+/// A log of a training run, a memory snapshot of one, a log of nvidia-smi or a table of nccl-tests, which is
+/// read with the question that it answers.
 struct RunFile {
   QString path;
 };

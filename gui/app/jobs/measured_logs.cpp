@@ -67,6 +67,40 @@ void addSnapshot(ObjectReader snapshot, MeasuredLogs& into) {
   }
 }
 
+/// What nvidia-smi logged: the fullest GPU.
+void addGpuLog(ObjectReader log, MeasuredLogs& into) {
+  const QString part = loggedText(QT_TRANSLATE_NOOP("MeasuredLogs", "log of nvidia-smi"));
+  into.titles.append(part);
+  const auto memory = log.optional("memory");
+  if (!memory) return;
+  ObjectReader fullest = memory->object();
+  into.rows.push_back({loggedText(QT_TRANSLATE_NOOP("MeasuredLogs", "device memory, fullest GPU")),
+                       CellUnit::Bytes, fullest.required("predicted").number(presets::kNotNegative),
+                       fullest.required("measured").number(presets::kNotNegative), part});
+}
+
+/// A table of nccl-tests: a row for each size that stands beside its prediction.
+void addLinks(ObjectReader table, MeasuredLogs& into) {
+  const QString part =
+      loggedText(QT_TRANSLATE_NOOP("MeasuredLogs", "nccl-tests, %1 over %2 ranks on %3 hosts"))
+          .arg(QString::fromStdString(table.required("collective").text()),
+               countText(table.required("ranks").integer(presets::kCount)),
+               countText(table.required("hosts").integer(presets::kCount)));
+  into.titles.append(part);
+  for (const ValueReader& note : table.required("notes").elements())
+    into.notes.append(QString::fromStdString(note.text()));
+  for (const ValueReader& element : table.required("sizes").elements()) {
+    ObjectReader size = element.object();
+    const auto predicted = size.optional("predicted");
+    if (!predicted) continue;
+    // As nccl-tests have it: powers of two in bytes, whatever units are shown elsewhere.
+    into.rows.push_back({loggedText(QT_TRANSLATE_NOOP("MeasuredLogs", "%1 bytes"))
+                             .arg(countText(size.required("bytes").integer(presets::kCount))),
+                         CellUnit::Seconds, predicted->number(presets::kNotNegative),
+                         size.required("measured").number(presets::kNotNegative), part});
+  }
+}
+
 }  // namespace
 
 MeasuredLogs readMeasuredLogs(const QString& path, const JsonDocument& document) {
@@ -76,9 +110,18 @@ MeasuredLogs readMeasuredLogs(const QString& path, const JsonDocument& document)
   for (const ValueReader& run : root.required("runs").elements()) addRun(run.object(), logs);
   for (const ValueReader& snapshot : root.required("snapshots").elements())
     addSnapshot(snapshot.object(), logs);
+  // Reports of older versions have none of these.
+  if (const auto gpus = root.optional("gpu_logs")) {
+    for (const ValueReader& log : gpus->elements()) addGpuLog(log.object(), logs);
+  }
+  if (const auto links = root.optional("links")) {
+    for (const ValueReader& table : links->elements()) addLinks(table.object(), logs);
+  }
   if (logs.rows.empty())
-    throw root.error("runs", "logs or memory snapshots beside their prediction",
-                     "say what ran: hexaplan measure import FILE --model … --cluster … --json");
+    throw root.error("runs", "logs, snapshots or tables beside their prediction",
+                     logs.notes.isEmpty()
+                         ? "say what ran: hexaplan measure import FILE --model … --cluster … --json"
+                         : logs.notes.join(QStringLiteral("; ")).toStdString());
   return logs;
 }
 

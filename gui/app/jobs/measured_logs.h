@@ -9,7 +9,8 @@
 
 namespace hexaplan::gui {
 
-/// Logs and memory snapshots of runs beside their prediction: what 'hexaplan measure import --json' writes.
+/// Logs and memory snapshots of runs, logs of nvidia-smi and tables of nccl-tests, beside their prediction:
+/// what 'hexaplan measure import --json' writes.
 struct MeasuredLogs {
   QString path;
   QStringList titles;  // "Megatron-LM, 90 of 100 lines used"

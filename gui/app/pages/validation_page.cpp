@@ -44,14 +44,18 @@ QString useName(validator::ScenarioUse use) {
   return ValidationPage::tr("scenarios");
 }
 
+/// More terms than that share the mark of what they are of.
+constexpr std::size_t kTermsWithMarks = 12;
+
 /// A run has few points; the plot shows each term.
 ResidualData residualsOf(const std::vector<ReportRow>& rows, CellUnit unit) {
   ResidualData data;
   data.unit = unit == CellUnit::Seconds ? AxisUnit::Seconds : AxisUnit::BinaryBytes;
   for (const ReportRow& row : rows) {
     if (row.unit != unit || !row.measured || *row.measured <= 0 || row.predicted <= 0) continue;
-    data.points.push_back({row.predicted, *row.measured, static_cast<int>(data.groups.size()), row.term});
-    data.groups.push_back(row.term);
+    const QString& group = rows.size() > kTermsWithMarks ? row.part : row.term;
+    if (data.groups.empty() || data.groups.back() != group) data.groups.push_back(group);
+    data.points.push_back({row.predicted, *row.measured, static_cast<int>(data.groups.size()) - 1, row.term});
   }
   return data;
 }
@@ -162,10 +166,11 @@ QWidget* ValidationPage::makeReport() {
   split->addWidget(residuals_);
   split->setSizes({560, 340});
   column->addWidget(split, 1);
-  showNothing(tr(
-      "Open the log of a run of this question, a CUDA memory snapshot, or what 'hexaplan validate --json', "
-      "'hexaplan run --json' or 'hexaplan accuracy --rows --json' wrote: every term of the prediction then "
-      "stands beside its measurement."));
+  showNothing(
+      tr("Open the log of a run of this question, a CUDA memory snapshot, a table of nccl-tests, a log of "
+         "nvidia-smi, or what 'hexaplan validate --json', 'hexaplan run --json' or 'hexaplan accuracy --rows "
+         "--json' wrote: every term of the prediction then "
+         "stands beside its measurement."));
   return upper;
 }
 

@@ -344,6 +344,34 @@ class WindowFilesTest : public WindowFixture {
     QVERIFY(window_->document().measured().back()->measured.has_value());
   }
 
+  void tables_of_nccl_tests_and_logs_of_nvidia_smi_stand_beside_the_prediction() {
+    const QString table = QStringLiteral(
+        HEXAPLAN_SOURCE_DIR "/tests/presets/fabric/nccl_tests/gh200-2x4-slingshot-all_reduce.log");
+    startWith("llama-3.2-1b", "8xH100");
+    openFile(table);
+    QTRY_VERIFY2_WITH_TIMEOUT(window_->message().contains("not compared: the table is of NVIDIA GH200 120GB"),
+                              qPrintable(window_->message()), kPatience);
+    startWith("llama-3.2-1b", "2x4xgh200+slingshot200");
+    openFile(table);
+    const auto* terms = find<QTableView>("terms")->model();
+    QTRY_COMPARE_WITH_TIMEOUT(terms->rowCount(), 10, kPatience);
+    QVERIFY(find<QWidget>("validationPage")->isVisible());
+    int row = 0;
+    while (row < 10 && terms->index(row, 1).data().toString() != "67,108,864 bytes") ++row;
+    QVERIFY(row < 10);
+    QVERIFY(terms->index(row, 0).data().toString().contains("all_reduce over 8 ranks on 2 hosts"));
+    QCOMPARE(terms->index(row, 3).data(Qt::UserRole).toDouble(), (1090.5e-6 + 1083.5e-6) / 2);
+    QVERIFY(terms->index(row, 2).data(Qt::UserRole).toDouble() > 0);
+    QCOMPARE(find<PlotView>("residuals")->itemCount(), 10);
+
+    const QString smi =
+        written(folder_, "smi.csv", "index, utilization.gpu [%], memory.used [MiB]\n0, 99 %, 20480 MiB\n");
+    openFile(smi);
+    QTRY_COMPARE_WITH_TIMEOUT(terms->rowCount(), 1, kPatience);
+    QCOMPARE(terms->index(0, 3).data(Qt::UserRole).toDouble(), 20480.0 * 1024 * 1024);
+    QCOMPARE(terms->index(0, 2).data(Qt::UserRole).toDouble(), answer().estimate.peak().device.value());
+  }
+
   void files_are_written_alike_in_every_locale() {
     startWith("llama-3.1-8b", "8xH100");
     choose("cluster.price", "2.5");

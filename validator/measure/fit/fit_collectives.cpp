@@ -197,6 +197,11 @@ class NetworkFitter {
 
 }  // namespace
 
+Seconds modelled_time(const CollectiveSample& sample, const ClusterSpec& cluster,
+                      const Calibration& calibration) {
+  return collective_cost(sample.kind, sample.payload, place(sample, cluster), cluster, calibration).time;
+}
+
 std::vector<CollectiveLine> fit_lines(std::span<const CollectiveSample> samples) {
   std::vector<CollectiveLine> lines;
   for (const auto& [key, sizes] : by_group(samples)) {

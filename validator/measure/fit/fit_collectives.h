@@ -18,6 +18,11 @@ struct CollectiveSample {
   int groups = 1;  // that did the same at the same time
 };
 
+/// What the cost model takes for the sample's collective on the first ranks of `cluster`.
+[[nodiscard]] costmodel::Seconds modelled_time(const CollectiveSample& sample,
+                                               const costmodel::ClusterSpec& cluster,
+                                               const costmodel::Calibration& calibration);
+
 /// The plainest description of one kind over one group: time = latency + payload / rate.
 struct CollectiveLine {
   costmodel::CollectiveKind kind = costmodel::CollectiveKind::AllReduce;
