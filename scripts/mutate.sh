@@ -56,7 +56,7 @@ notice() {
   echo "$line" | tee -a "$RESULTS" >&2
 }
 export -f detect notice
-export NUMBERS='steps/golden_step.*:models/steps_of_peft.*:finite_differences.*:large_logits.*'
+export NUMBERS='steps/golden_step.*:steps/golden_outer_steps.*:models/steps_of_peft.*:finite_differences.*:large_logits.*'
 export ALL=$all DETECTORS=$detectors PRICES="${prices[*]}" RESULTS=build/mutants/noticed.txt
 
 for detector in $detectors; do

@@ -42,6 +42,14 @@ std::string recomputation_of(const Scenario& s) {
   return s.recipe.recompute.mode == costmodel::RecomputeMode::Layers ? "layers=" : text;
 }
 
+std::string outer_steps_of(const Scenario& s) {
+  const costmodel::OuterSteps& outer = s.recipe.outer;
+  if (!outer.taken()) return "none";
+  return fmt::format("diloco{} {} {}", s.layout.outer_replicas,
+                     presets::name_in(presets::kOuterDTypeNames, outer.dtype),
+                     presets::name_in(presets::kOuterStatesNames, outer.states));
+}
+
 struct CoverageAxis {
   std::string_view name;
   std::string (*choice)(const Scenario&);
@@ -79,6 +87,19 @@ constexpr CoverageAxis kCoverageAxes[] = {
        }
        return text.empty() ? std::string{"none"} : text;
      }},
+    {"optimizer",
+     [](const Scenario& s) {
+       return std::string{presets::name_in(presets::kOptimizerNames, s.recipe.optimizer)};
+     }},
+    {"attention",
+     [](const Scenario& s) {
+       return std::string{presets::name_in(presets::kAttentionNames, s.recipe.attention)};
+     }},
+    {"fine-tune",
+     [](const Scenario& s) {
+       return std::string{presets::name_in(presets::kFineTuneNames, s.recipe.fine_tune)};
+     }},
+    {"outer-steps", outer_steps_of},
     {"micro-batch", [](const Scenario& s) { return std::to_string(s.recipe.micro_batch); }},
     {"micro-batches", [](const Scenario& s) { return std::to_string(micro_batches(s)); }},
 };
@@ -127,6 +148,9 @@ constexpr Technique kTechniques[] = {
      [](const Scenario& s) {
        return costmodel::gradient_reduction(s) == costmodel::GradientReduction::ReplicasOnce;
      }},
+    {"rows of weights measured (DoRA)",
+     [](const Scenario& s) { return costmodel::learns_magnitudes(s.recipe); }},
+    {"dropout", [](const Scenario& s) { return s.recipe.dropout > 0; }},
     {"updates in backward", [](const Scenario& s) { return s.recipe.optimizer_in_backward; }},
     {"another rank order", [](const Scenario& s) { return s.layout.order != Layout{}.order; }},
     {"uneven stages",
@@ -161,6 +185,7 @@ constexpr Technique kTechniques[] = {
      [](const Scenario& s) { return s.model.attention.kind == costmodel::AttentionKind::Latent; }},
     {"biases", [](const Scenario& s) { return s.model.attention.qkv_bias; }},
     {"norms of queries and keys", [](const Scenario& s) { return s.model.attention.qk_norm; }},
+    {"gate of what attention makes", [](const Scenario& s) { return s.model.attention.output_gate; }},
     {"LayerNorm, GELU, learned positions",
      [](const Scenario& s) { return s.model.norm == costmodel::NormKind::Layer; }},
     {"multi-token prediction", [](const Scenario& s) { return s.model.mtp_layers > 0; }},

@@ -223,7 +223,10 @@ double update_buffer_bytes(const Scenario& sc, const UnitSizes& unit) {
     buffers += f.matrix_update_bytes;
     most = std::max(most, buffers);
     if (f.trained)
-      most = std::max(most, f.shard() * outer_transient_bytes(sc.recipe.outer, sc.layout.outer_replicas > 1));
+      most = std::max(most,
+                      mutant("outer-gradients-take-no-buffer")
+                          ? 0
+                          : f.shard() * outer_transient_bytes(sc.recipe.outer, sc.layout.outer_replicas > 1));
   }
   return most;
 }

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "costmodel/memory/layer_ledger.h"
+#include "costmodel/memory/outer_states.h"
 #include "costmodel/parameters/adapters.h"
 #include "costmodel/program/replay.h"
 #include "costmodel/program/techniques.h"
@@ -36,7 +37,8 @@ bool ledger_is_exact(const Scenario& sc) {
   const auto chunks = chunk_layers(sc);
   return std::adjacent_find(chunks.begin(), chunks.end(), std::not_equal_to<>{}) == chunks.end() &&
          !splits_backward(sc.layout.schedule) && chunks_per_stage(sc.layout) == 1 &&
-         sc.layout.sharding.stage < 2 && sc.recipe.offload == 0 && !sc.recipe.optimizer_in_backward &&
+         sc.layout.sharding.stage < 2 && sc.recipe.offload == 0 &&
+         outer_states_on_host(sc.recipe.outer) == 0 && !sc.recipe.optimizer_in_backward &&
          !sc.layout.partition_activations &&
          (sc.layout.cp == 1 || sc.layout.context != ContextKind::AllToAll) && is_llama(sc.model) &&
          mtp_modules(sc) == 0 && !trains_adapters(sc.recipe);

@@ -26,7 +26,8 @@ void fill_attention(const Filler& set, const Scenario& sc, const LocalDims& d) {
   set(Width::QueryKeyValue, d.q + d.k + d.v);
   set(Width::QueryGateKeyValue, d.q + d.o + d.k + d.v);
   set(Width::QueryKey, d.q + d.k);
-  set(Width::QueryValue, d.q + d.v);
+  // Of what adapters change: the queries' matrix makes their gates as well.
+  set(Width::QueryValue, (a.output_gate ? d.q + d.o : d.q) + d.v);
   set(Width::Query, d.q);
   set(Width::KeyValue, key_value);
   set(Width::KeyValueTwice, 2 * key_value);

@@ -91,9 +91,23 @@ TEST(verify_command, draws_every_schedule_and_technique_that_can_be_executed) {
                              "techniques inputs of recomputed layers cut over tp",
                              "techniques gradients reduced in the last micro-batch",
                              "techniques replicas summed in the last micro-batch",
-                             "techniques updates in backward"}) {
+                             "techniques updates in backward",
+                             "techniques gate of what attention makes",
+                             "attention unfused",
+                             "fine-tune qlora",
+                             "optimizer shampoo",
+                             "outer-steps diloco1 fp32 gpu",
+                             "outer-steps diloco2 fp32 gpu",
+                             "outer-steps diloco2 bf16 copy-on-host",
+                             "outer-steps diloco3 fp32 host"}) {
     EXPECT_GE(layouts[choice], 5) << choice;
   }
+}
+
+TEST(verify_command, meets_every_choice_in_its_first_120_layouts) {
+  const JsonValue drawn = json_of("verify --random 120 --coverage --json");
+  for (const JsonValue& row : *at(drawn, "coverage").get_if<JsonArray>())
+    EXPECT_GE(number_at(row, "layouts"), 1) << *at(row, "choice").get_if<std::string>();
 }
 
 TEST(verify_command, shrinks_a_scenario_and_compares_every_number_of_its_layout) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "costmodel/memory/outer_states.h"
+#include "costmodel/units/mutation.h"
 
 namespace hexaplan::validator {
 namespace {
@@ -92,13 +93,14 @@ void OuterShard::step(const Rank& rank, const OptimizerOptions& options, const V
   average(rank, gradient);
   // p − η·(g + μ·m) for m = μ·m + g, in the order in which two rules give it.
   const double rate = options.outer_learning_rate;
-  device.update({.rule = UpdateRule::Sgd,
-                 .parameter = copy.view(),
-                 .master = copy.view(),
-                 .first_moment = momentum.view(),
-                 .gradient = gradient,
-                 .learning_rate = rate * options.outer_momentum,
-                 .momentum = options.outer_momentum});
+  device.update(
+      {.rule = UpdateRule::Sgd,
+       .parameter = copy.view(),
+       .master = copy.view(),
+       .first_moment = momentum.view(),
+       .gradient = gradient,
+       .learning_rate = costmodel::mutant("outer-momentum-is-not-added") ? 0 : rate * options.outer_momentum,
+       .momentum = options.outer_momentum});
   device.update({.rule = UpdateRule::Descend,
                  .parameter = copy.view(),
                  .master = copy.view(),

@@ -115,11 +115,12 @@ void set_widths(Scenario& s, int v) {
   if (s.model.moe.shared_ffn > 0) s.model.moe.shared_ffn = 3 * tp;
 }
 
-/// Attention beside grouped heads: biases, norms of q and k, latent.
+/// Attention beside grouped heads: biases, norms of q and k, latent, a gate of what attention makes.
 void set_attention(Scenario& s, int v) {
   costmodel::AttentionSpec& a = s.model.attention;
   a.qkv_bias = v == 1;
   a.qk_norm = v == 2;
+  a.output_gate = v == 4;
   if (v != 3) return;
   a = {.kind = costmodel::AttentionKind::Latent, .heads = a.heads, .kv_heads = a.heads};
   a.q_lora_rank = 10, a.kv_lora_rank = 6, a.qk_nope_dim = 4, a.qk_rope_dim = 2;
@@ -271,6 +272,39 @@ void set_adapters(Scenario& s, int v) {
   s.recipe.lora_rank = 1 + v % 3;
 }
 
+/// Nothing beside adapters; biases, of all layers or of the adapted ones; the output layer, or both ends.
+void set_trained_beside(Scenario& s, int v) {
+  using costmodel::SavedModules;
+  using costmodel::TrainedBiases;
+  if (trains_low_rank(s.recipe))
+    s.recipe.lora_bias = pick({TrainedBiases::None, TrainedBiases::All, TrainedBiases::Adapted,
+                               TrainedBiases::None, TrainedBiases::All},
+                              v);
+  if (trains_adapters(s.recipe) && !s.model.tied_embeddings && v >= 3)
+    s.recipe.saved_modules = v == 3 ? SavedModules::Head : SavedModules::Both;
+}
+
+/// No outer steps; some of one replica; of two or three that train apart, each on as many sequences, whose
+/// gradients travel in 32 or 16 bits and whose states lie on the device, in both memories or on the host.
+void set_outer_steps(Scenario& s, int v) {
+  if (v == 0) return;
+  using costmodel::OuterStates;
+  struct Choice {
+    int replicas = 1;
+    costmodel::DType dtype = costmodel::DType::Fp32;
+    OuterStates states = OuterStates::Gpu;
+  };
+  constexpr Choice kChoices[] = {{},
+                                 {2},
+                                 {2, costmodel::DType::Bf16, OuterStates::CopyOnHost},
+                                 {3, costmodel::DType::Fp32, OuterStates::Host}};
+  const Choice choice = pick(kChoices, v - 1);
+  s.recipe.outer = {.every = 2, .dtype = choice.dtype, .states = choice.states};
+  s.layout.outer_replicas = choice.replicas;
+  s.recipe.global_batch *= choice.replicas;
+}
+constexpr int kOuterSteps = 5;
+
 /// What a later row changes may depend on what an earlier one has set.
 constexpr std::array kDimensions{
     Dimension{5,
@@ -320,11 +354,12 @@ constexpr std::array kDimensions{
           s.model.attention.kv_heads = pick({s.model.attention.heads, std::int64_t{2}, std::int64_t{1}}, v);
         }},
     Dimension{2, set_widths},
-    Dimension{4, set_attention},
+    Dimension{5, set_attention},
     Dimension{2, set_block},
     Dimension{3, set_window},
     Dimension{2, [](Scenario& s, int v) { s.model.tied_embeddings = v == 1; }},
     Dimension{9, set_adapters},
+    Dimension{5, set_trained_beside},
     Dimension{6 + static_cast<int>(std::size(kModules)), set_recomputation},
     Dimension{2, [](Scenario& s, int v) { s.recipe.micro_batch = v + 1; }},
     Dimension{6, set_batch},
@@ -335,8 +370,13 @@ constexpr std::array kDimensions{
     Dimension{4,
               [](Scenario& s, int v) { s.recipe.cross_entropy = static_cast<costmodel::CrossEntropy>(v); }},
     Dimension{14, set_optimizer},
-    // Statistics kept of attention, or its scores.
-    Dimension{3, [](Scenario& s, int v) { s.recipe.attention = static_cast<costmodel::AttentionKernel>(v); }},
+    // Statistics kept of attention, or its scores by one kernel or by many.
+    Dimension{3,
+              [](Scenario& s, int v) {
+                using costmodel::AttentionKernel;
+                s.recipe.attention = pick(
+                    {AttentionKernel::Flash, AttentionKernel::FusedSoftmax, AttentionKernel::Unfused}, v);
+              }},
     Dimension{2, [](Scenario& s, int v) { s.recipe.dropout = v == 1 ? 0.25 : 0; }},
     Dimension{kOffloads, set_offload},
     Dimension{2, set_update},
@@ -350,6 +390,7 @@ constexpr std::array kDimensions{
     Dimension{4, set_gradient_bits},
     Dimension{3, [](Scenario& s, int v) { s.model.mtp_layers = v; }},
     Dimension{kCapacities, set_capacity},
+    Dimension{kOuterSteps, set_outer_steps},
 };
 using Values = std::array<int, kDimensions.size()>;
 
@@ -491,6 +532,7 @@ class Pool {
     return at;
   }
   [[nodiscard]] const Values& last() const { return known_.back(); }
+  [[nodiscard]] Draws& draws() { return draws_; }
 
  private:
   const Scenario& base_;
@@ -542,13 +584,35 @@ std::optional<Values> best_with(Pool& pool, const Pair& pair, const std::set<Pai
   return best;
 }
 
+/// Which values of every dimension have been visited.
+class Visited {
+ public:
+  void add(const Values& values) {
+    for (std::size_t d = 0; d < values.size(); ++d) met_.emplace(d, values[d]);
+  }
+  [[nodiscard]] bool has(const Pair& p) const {
+    return met_.contains({p.first, p.first_value}) && met_.contains({p.second, p.second_value});
+  }
+
+ private:
+  std::set<std::pair<std::size_t, int>> met_;
+};
+
+/// Values that nobody has visited come first, then pairs from everywhere, so that the first scenarios are a
+/// cross section. Precondition: some are open.
+Pair next_of(const std::set<Pair>& open, const Visited& visited, Draws& draws) {
+  const auto found = std::ranges::find_if(open, [&](const Pair& p) { return !visited.has(p); });
+  return found != open.end() ? *found : *std::next(open.begin(), draws.below(static_cast<int>(open.size())));
+}
+
 /// Adds to the pool choices in which every two values that stand together do so; calls `visit` for each.
 template <class Visitor>
 void cover(Pool& pool, const Visitor& visit) {
   std::set<Pair> open = all_pairs();
   drop_refused_values(pool, open);
+  Visited visited;
   while (!open.empty()) {
-    const Pair pair = *open.begin();
+    const Pair pair = next_of(open, visited, pool.draws());
     const std::optional<Values> values = best_with(pool, pair, open);
     if (!values) {
       open.erase(pair);  // the two exclude each other
@@ -556,6 +620,7 @@ void cover(Pool& pool, const Visitor& visit) {
     }
     for_each_pair(*values, [&](const Pair& p) { open.erase(p); });
     pool.add(*values);
+    visited.add(*values);
     visit(*values);
   }
 }
