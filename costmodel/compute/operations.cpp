@@ -67,7 +67,7 @@ class Writer {
   void write(const Step& step) {
     // Frozen weights have no gradients; those of adapters are written with the products beside them.
     const bool stands_for_adapters = trains_adapters(sc_.recipe) && !adapters_are_operations(sc_);
-    if (step.pass == Pass::BackwardWeight && stands_for_adapters) return;
+    if (step.pass == Pass::BackwardWeight && stands_for_adapters && !trains(step.weight)) return;
     switch (step.price) {
       case Price::Matrix:
         return matrix(step);
@@ -91,6 +91,10 @@ class Writer {
   }
 
  private:
+  /// True for a weight of the model that trains beside adapters.
+  [[nodiscard]] bool trains(const Weight& weight) const {
+    return weight.first != Parameter::Count && own_share(sc_, name_of(weight.first)) > 0;
+  }
   [[nodiscard]] std::int64_t of(Width width) const { return static_cast<std::int64_t>(sizes_.of(width)); }
   [[nodiscard]] std::int64_t of(Rows rows) const { return static_cast<std::int64_t>(sizes_.of(rows)); }
   [[nodiscard]] double elements(Shape shape) const { return sizes_.elements(shape); }
@@ -541,6 +545,7 @@ void Writer::merge_blocks(const Step& step) {
 }
 
 void Writer::traffic(const Step& step) {
+  if (step.kind == Kind::LookupBack && !trains_embedding(sc_.recipe)) return;
   double counted = 0;
   for (std::size_t i = 0; i < step.counted; ++i) counted += elements(step.shapes[i]);
   Elementwise rule = step.rule;

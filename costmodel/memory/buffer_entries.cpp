@@ -63,7 +63,7 @@ class BufferAppender {
       add("gradient.unsharded", TensorKind::Transient, gathered_, module, kBackward);
     add("gradient.unsharded", TensorKind::Transient, reduced_,
         std::min(sizes_.reduce_bucket, elements.trained), kBackward);
-    if (trains_adapters(sc_.recipe)) return;
+    if (!trains_head(sc_.recipe)) return;
     add("gradient.unsharded", TensorKind::Transient, reduced_, elements.head, kHeadBackward);
     // Autograd adds the gradients of a table that is embedding and head before a hook sees them: the head's
     // waits for the embedding's (pytorch/pytorch torch/csrc/autograd/input_buffer.h).
@@ -91,7 +91,7 @@ class BufferAppender {
         kHeadBackward);
     add("gradient.unsharded", TensorKind::Transient, gathered_, elements.largest_reduced, kBackward);
     add("gradient.unsharded", TensorKind::Transient, reduced_, elements.largest_reduced, kBackward);
-    if (trains_adapters(sc_.recipe)) return;
+    if (!trains_head(sc_.recipe)) return;
     if (root) {
       // The head's gradient waits for the embedding's.
       add("gradient.unsharded", TensorKind::Transient, gathered_, elements.head_matrix, kBackward);
@@ -149,10 +149,11 @@ class BufferAppender {
   /// runs.
   void head_gradient(const StageElements& elements) {
     const bool waits = !f_.persistent_gradients && microbatches_per_step(sc_) == 1 &&
-                       sc_.layout.sharding.stage < 2 && !trains_adapters(sc_.recipe) &&
+                       sc_.layout.sharding.stage < 2 && trains_head(sc_.recipe) &&
                        !sc_.recipe.optimizer_in_backward;
     if (waits)
-      add("gradient.head", TensorKind::Gradient, state_types(sc_).gradient, elements.head_matrix, kBackward);
+      add("gradient.head", TensorKind::Gradient, own_state_types(sc_).gradient, elements.head_matrix,
+          kBackward);
   }
 
   /// Autocast's copy of an output matrix that is the embedding's table, which is no matrix of its own.

@@ -109,7 +109,8 @@ UnitSizes unit_of(const Scenario& sc, UnitRole role, const std::vector<Parameter
 }  // namespace
 
 FlatKind flat_of(const Scenario& sc, UnitRole role, const ParameterTensor& t) {
-  if (t.adapter) return FlatKind::Adapter;
+  const bool beside_adapters = adapters_are_operations(sc) && own_share(sc, t.name) > 0;
+  if (t.adapter || beside_adapters) return FlatKind::Adapter;
   if (adapters_are_operations(sc) && is_kept_quantised(sc, t, role == UnitRole::Layer))
     return FlatKind::In4Bits;
   const bool by_matrix = is_updated_by_matrix(sc, t, role == UnitRole::Layer);

@@ -72,7 +72,7 @@ enum class UnitRole : std::uint8_t { Layer, Embedding, Head, FinalNorm, TiedCopy
 /// Which flat buffer of its unit holds a parameter. The last stage keeps a copy of a tied word table, and
 /// both gradients are added shard by shard: what else the embedding has lies in a buffer beside it.
 /// Matrices that the optimizer takes one by one have other states than the rest, and lie apart from it; so do
-/// adapters beside what is frozen, and what is frozen in 4 bits.
+/// adapters and what else trains beside what is frozen, and what is frozen in 4 bits.
 enum class FlatKind : std::uint8_t {
   Dense,
   BesideTiedTable,
@@ -116,7 +116,8 @@ struct UnitSizes {
 [[nodiscard]] Parameter copied_table(const ModelSpec& model);
 /// True when the backward pass of the embedding reads parameters, so that ZeRO-3 gathers them for it.
 [[nodiscard]] constexpr bool embedding_backward_reads_parameters(const Scenario& scenario) {
-  return scenario.model.embedding_norm && !adapters_are_operations(scenario);
+  const bool trained = !adapters_are_operations(scenario) || trains_embedding(scenario.recipe);
+  return scenario.model.embedding_norm && trained;
 }
 /// True when backward gathers parameters again that forward has gathered: of the output layer it follows at
 /// once.

@@ -23,6 +23,13 @@ struct StateTypes {
   [[nodiscard]] constexpr DType parameter_of(bool trained) const { return trained ? parameter : frozen; }
 };
 [[nodiscard]] StateTypes state_types(const Scenario& scenario);
+/// Of what of the frozen model trains beside adapters (own_share): it keeps the type that it was loaded in,
+/// where adapters are cast to fp32 (huggingface/peft@0.21.2 src/peft/tuners/tuners_utils.py
+/// cast_adapter_dtype visits layers of adapters alone), and so do its gradients and states.
+[[nodiscard]] StateTypes own_state_types(const Scenario& scenario);
+/// `elements` that train, of which `own` are the frozen model's, as so many of state_types: states of those
+/// are narrower.
+[[nodiscard]] double in_state_types(const Scenario& scenario, double elements, double own);
 
 /// True when gradients have 16 bits and the optimizer updates an fp32 master copy: the step needs them in
 /// fp32.

@@ -59,9 +59,10 @@ void append_loss_entries(const Scenario& sc, const LocalDims& d, TensorLedger& o
     }
   };
   const auto stream = static_cast<double>(d.sp_tokens * d.hidden);
-  // Frozen, the final norm and the output matrix keep nothing for gradients of their own.
-  add("head.streams", compute, stream, trains_adapters(sc.recipe) ? 0 : f.head_streams, kLoss | kHeadBackward,
-      TensorKind::Logits);
+  // Frozen, the final norm and the output matrix keep nothing for gradients of their own; of an output matrix
+  // that trains behind a frozen norm it is its operand.
+  const double streams = !trains_adapters(sc.recipe) ? f.head_streams : trains_head(sc.recipe) ? 1 : 0;
+  add("head.streams", compute, stream, streams, kLoss | kHeadBackward, TensorKind::Logits);
   add("head.logits", compute, complete ? all_logits : logits, fused ? 1 : f.logit_copies_compute, kLoss,
       TensorKind::Logits);
   add("loss.logits_fp32", DType::Fp32, logits, fused ? f.fused_logit_copies_fp32 : f.logit_copies_fp32, kLoss,
@@ -73,9 +74,8 @@ void append_loss_entries(const Scenario& sc, const LocalDims& d, TensorLedger& o
       fused ? 0 : f.logit_transient_fp32, kLoss, TensorKind::Logits);
   add("head.logits_gradient", compute, complete ? all_logits : logits, 1, kHeadBackward, TensorKind::Logits);
   add("head.weight_gradient", DType::Int8,
-      trains_adapters(sc.recipe)
-          ? 0
-          : static_cast<double>(d.vocab * d.hidden) * f.weight_gradient_temporary_bytes,
+      !trains_head(sc.recipe) ? 0
+                              : static_cast<double>(d.vocab * d.hidden) * f.weight_gradient_temporary_bytes,
       1, kHeadBackward, TensorKind::Transient);
   const double gathered = sc.layout.sp ? f.sp_gather_buffers * static_cast<double>(d.tokens * d.hidden) : 0.0;
   add("head.gathered_input", compute, gathered, 1, kLoss | kHeadBackward, TensorKind::Transient);

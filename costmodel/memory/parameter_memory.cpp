@@ -119,17 +119,31 @@ LayerElements layer_elements(const Scenario& sc, const std::vector<ParameterTens
   for (const ParameterTensor& tensor : tensors) {
     const auto elements =
         static_cast<double>(elements_on_rank(tensor, sc.model, sc.layout, sc.framework.vocab_multiple));
-    const double trained = trained_elements.of(tensor, elements);
+    const double own = trained_elements.own(tensor, elements), both = trained_elements.of(tensor, elements);
+    const double trained = in_state_types(sc, both, own);
     const bool quantised = is_kept_quantised(sc, tensor, true);
     sum.trained += trained;
-    sum.reduced += trained + (reduces_frozen_weights(sc) ? elements : 0);
-    sum.gathered += trains_adapters(sc.recipe) ? trained : 0;
+    sum.reduced += trained + (reduces_frozen_weights(sc) ? elements - own : 0);
+    sum.gathered += both - own;
     if (stays_whole(sc, elements_of_module(tensor))) continue;
     const double type = quantised ? quantised_bytes_per_element(sc.recipe, tensor) / gather_type : 1;
     sum.gathered += elements * type;
     sum.largest_module = std::max(sum.largest_module, elements_of_module(tensor) * type);
   }
   sum.persistent = persistent_elements(sc, tensors);
+  return sum;
+}
+
+/// Elements of embedding or head that have gradients.
+double trained_of_end(const Scenario& sc, const std::vector<ParameterTensor>& tensors) {
+  const TrainedElements trained_elements{sc, tensors, false};
+  double sum = 0;
+  for (const ParameterTensor& tensor : tensors) {
+    const auto elements =
+        static_cast<double>(elements_on_rank(tensor, sc.model, sc.layout, sc.framework.vocab_multiple));
+    const double own = trained_elements.own(tensor, elements);
+    sum += in_state_types(sc, own, own);
+  }
   return sum;
 }
 
@@ -144,8 +158,7 @@ Bytes offloaded_bytes(const Scenario& sc, const std::vector<ParameterTensor>& te
 
 }  // namespace
 
-ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLayerClasses>& used)
-    : trains_ends_{!trains_adapters(sc.recipe)} {
+ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLayerClasses>& used) {
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (!used[c]) continue;
     const auto tensors = layer_parameters(sc.model, layer_class_at(sc.model, static_cast<int>(c)));
@@ -170,12 +183,14 @@ ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLay
   append_embedding_parameters(sc.model, ends);
   embedding_elements_ = elements_before_sharding(sc, ends);
   persistent_embedding_ = persistent_elements(sc, ends);
+  trained_embedding_ = trained_of_end(sc, ends);
   append_state_entries(sc, ends, -1, 1, embedding_.ledger);
   offloaded_embedding_ = offloaded_bytes(sc, ends, -1);
   ends.clear();
   append_last_stage_parameters(sc, ends);
   head_elements_ = elements_before_sharding(sc, ends);
   persistent_head_ = persistent_elements(sc, ends);
+  trained_head_ = trained_of_end(sc, ends);
   append_state_entries(sc, ends, -1, 1, head_.ledger);
   offloaded_head_ = offloaded_bytes(sc, ends, -1);
   if (sc.framework.replays_parameters) {
@@ -225,7 +240,7 @@ StageElements ParameterMemory::elements_of(const StagePlan& stage) const {
   elements.gathered_head = stage.head * (head_elements_ - persistent_head_) + elements.tied_head;
   elements.persistent += stage.embedding * persistent_embedding_ + stage.head * persistent_head_;
   elements.all += elements.embedding + elements.head;
-  elements.trained += trains_ends_ ? elements.embedding + elements.head : 0;
+  elements.trained += stage.embedding * trained_embedding_ + stage.head * trained_head_;
   return elements;
 }
 

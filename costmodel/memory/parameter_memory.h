@@ -66,9 +66,9 @@ class ParameterMemory {
   std::array<ClassPart, kLayerClasses> classes_;
   Part embedding_, head_;
   Bytes offloaded_embedding_, offloaded_head_;
-  bool trains_ends_;
   double embedding_elements_ = 0, head_elements_ = 0, head_matrix_ = 0, tied_head_ = 0;
   double persistent_embedding_ = 0, persistent_head_ = 0;
+  double trained_embedding_ = 0, trained_head_ = 0;
 };
 
 }  // namespace hexaplan::costmodel

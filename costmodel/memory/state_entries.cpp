@@ -3,6 +3,7 @@
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/memory/optimizer_states.h"
 #include "costmodel/memory/outer_states.h"
+#include "costmodel/parameters/parameter_names.h"
 #include "costmodel/parameters/trained_elements.h"
 
 namespace hexaplan::costmodel {
@@ -63,6 +64,12 @@ bool offloads_gradients(const Scenario& sc) {
   return (sc.recipe.offload & kOffloadOptimizer) != 0 && sc.layout.sharding.stage >= 2;
 }
 
+/// True where a module that trains as a whole beside adapters has the tensor.
+bool is_of_saved_module(const ParameterTensor& t) {
+  return t.name == name_of(Parameter::HeadWeight) || t.name == name_of(Parameter::HeadBias) ||
+         t.name == name_of(Parameter::EmbeddingWordWeight);
+}
+
 /// True where PyTorch's DDP has buckets for all gradients.
 bool keeps_buckets(const Scenario& sc) {
   return sc.framework.replicas_keep_buckets && sc.layout.sharding.stage == 0 &&
@@ -89,9 +96,9 @@ class StateAppender {
         out_{out},
         trained_{sc, tensors, layer_class >= 0},
         mixes_frozen_{layer_class >= 0 && reduces_frozen_weights(sc)},
-        types_{state_types(sc)},
-        parameter_{types_.parameter},
-        gradient_{types_.gradient} {}
+        own_types_{own_state_types(sc)},
+        beside_types_{state_types(sc)},
+        types_{beside_types_} {}
 
   void append(const ParameterTensor& tensor) {
     const auto elements =
@@ -103,19 +110,31 @@ class StateAppender {
     if (quantised) {
       for (const KeptPart& part : quantised_parts(sc_.recipe, tensor))
         append_parameters(tensor, part.dtype, elements / parameter_shards * part.per_element);
-    } else {
-      append_parameters(tensor, frozen ? frozen_dtype(sc_) : parameter_, elements / parameter_shards);
     }
-    const double trained = trained_.of(tensor, elements);
+    const double own = trained_.own(tensor, elements), beside = trained_.of(tensor, elements) - own;
     const bool adapters = frozen && sc_.recipe.fine_tune != FineTune::Ia3;  // which has no matrices
-    append_cast(tensor, elements + (adapters ? trained : 0));
-    if (frozen) append_parameters(tensor, parameter_, trained / parameter_shards);
-    append_gradients(tensor, trained + (mixes_frozen_ ? elements : 0), expert);
-    append_optimizer(tensor, trained, expert);
-    append_outer(trained / shards(sc_, expert, 1));
+    if (frozen && !quantised) {
+      const bool copied = sc_.framework.copies_saved_modules && is_of_saved_module(tensor);
+      append_parameters(tensor, frozen_dtype(sc_), (elements - (copied ? 0 : own)) / parameter_shards);
+    }
+    append_parameters(tensor, own_types_.parameter, own / parameter_shards);
+    append_cast(tensor, elements + (adapters ? beside : 0));
+    append_parameters(tensor, beside_types_.parameter, beside / parameter_shards);
+    types_ = own_types_;
+    append_updates(tensor, own, own, expert);
+    types_ = beside_types_;
+    append_updates(tensor, beside, beside + (mixes_frozen_ ? elements - own : 0), expert);
   }
 
  private:
+  /// What gradients and optimizer keep of so many elements. `reduced`: those that gradients have room for.
+  void append_updates(const ParameterTensor& tensor, double elements, double reduced, bool expert) {
+    if (reduced <= 0) return;
+    append_gradients(tensor, reduced, expert);
+    append_optimizer(tensor, elements, expert);
+    append_outer(elements / shards(sc_, expert, 1));
+  }
+
   /// Share of the parameters that the host has.
   [[nodiscard]] double offloaded_parameters() const {
     return (sc_.recipe.offload & kOffloadParameters) != 0 && sc_.layout.sharding.stage >= 3 ? 1 : 0;
@@ -160,7 +179,7 @@ class StateAppender {
       add(tensor, TensorKind::Gradient, DType::Fp32, elements / shards(sc_, expert, 1), kAlways, offloaded);
     if (place_ == StatePlace::Host) return;
     if (keeps_buckets(sc_))
-      add({.name = "gradient.bucket"}, TensorKind::Gradient, gradient_, elements, kAlways);
+      add({.name = "gradient.bucket"}, TensorKind::Gradient, types_.gradient, elements, kAlways);
     if (sc_.recipe.optimizer_in_backward || views_buckets()) return;
     // The executor opens them in the first backward pass: its replay knows when.
     const bool waits =
@@ -168,12 +187,14 @@ class StateAppender {
     if (waits)
       add({.name = "gradient.unreduced"}, TensorKind::Gradient, waiting_gradient_dtype(sc_), elements,
           kInPasses);
-    add(tensor, TensorKind::Gradient, gradient_, elements / shards(sc_, expert, stage),
+    add(tensor, TensorKind::Gradient, types_.gradient, elements / shards(sc_, expert, stage),
         waits && !whole_step ? std::uint8_t{kOptimizer} : alive, offloads_gradients(sc_) ? offloaded : 0);
     const bool replicated = sc_.layout.dp * sc_.layout.cp > 1 && sc_.layout.sharding.stage == 0;
     const bool copied = replicated || !sc_.framework.gradient_copies_are_buckets;
-    if (gradient_ != parameter_ && sc_.layout.sharding.stage < 3 && copied && !offloads_gradients(sc_)) {
-      add(tensor, TensorKind::Gradient, parameter_, elements * sc_.framework.extra_gradient_copies, alive);
+    if (types_.gradient != types_.parameter && sc_.layout.sharding.stage < 3 && copied &&
+        !offloads_gradients(sc_)) {
+      add(tensor, TensorKind::Gradient, types_.parameter, elements * sc_.framework.extra_gradient_copies,
+          alive);
     }
   }
 
@@ -219,7 +240,7 @@ class StateAppender {
   /// Adafactor's sums, which ranks that share a buffer all keep. Of adapters beside a tensor: of their pairs
   /// of thin matrices about its rows and columns.
   [[nodiscard]] double factors(const ParameterTensor& tensor, double elements) const {
-    if (!trains_adapters(sc_.recipe) || tensor.adapter)
+    if (!trains_adapters(sc_.recipe) || tensor.adapter || own_share(sc_, tensor.name) > 0)
       return elements > 0 ? factored_sums(sc_.layout, tensor, elements).count() : 0;
     return std::min(elements, static_cast<double>((tensor.rows + tensor.cols) * tensor.count));
   }
@@ -245,10 +266,9 @@ class StateAppender {
   StatePlace place_;
   TensorLedger& out_;
   TrainedElements trained_;
-  bool mixes_frozen_;  // frozen weights have room in the gradient of their unit
-  StateTypes types_;
-  DType parameter_;  // of what is trained
-  DType gradient_;
+  bool mixes_frozen_;                    // frozen weights have room in the gradient of their unit
+  StateTypes own_types_, beside_types_;  // of the model's own parameters that train, and of adapters
+  StateTypes types_;                     // of what is appended
 };
 
 }  // namespace
@@ -257,13 +277,32 @@ DType usual_moment_dtype(const Scenario& sc) {
   return usual_moment_dtype(sc, parameter_dtype(sc));
 }
 
-StateTypes state_types(const Scenario& sc) {
-  const DType parameter = parameter_dtype(sc);
+namespace {
+
+StateTypes types_beside(const Scenario& sc, DType parameter) {
   return {.parameter = parameter,
           .gradient = gradient_dtype(sc, parameter),
           .moment = sc.recipe.moment_dtype.value_or(usual_moment_dtype(sc, parameter)),
           .frozen = frozen_dtype(sc),
           .master = keeps_master(sc, parameter)};
+}
+
+}  // namespace
+
+StateTypes state_types(const Scenario& sc) {
+  return types_beside(sc, parameter_dtype(sc));
+}
+
+StateTypes own_state_types(const Scenario& sc) {
+  const bool loaded = trains_adapters(sc.recipe) && !sc.framework.master_parameters;
+  return types_beside(sc, loaded ? frozen_dtype(sc) : parameter_dtype(sc));
+}
+
+double in_state_types(const Scenario& sc, double elements, double own) {
+  if (own <= 0 || !trains_adapters(sc.recipe)) return elements;
+  const double share =
+      bytes_per_element(own_state_types(sc).parameter) / bytes_per_element(state_types(sc).parameter);
+  return elements - own + own * share;
 }
 
 bool casts_automatically(const Scenario& sc) {

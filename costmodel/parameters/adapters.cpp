@@ -124,6 +124,47 @@ bool stand_together(const ParameterTensor& a, const ParameterTensor& b) {
 
 }  // namespace
 
+namespace {
+
+/// The weight of the linear layer that a bias belongs to; none where it belongs to no linear layer.
+std::string_view layer_of_bias(const Scenario& sc, std::string_view bias) {
+  constexpr std::string_view kBias = "bias";
+  const std::string_view stem = bias.substr(0, bias.size() - kBias.size() - 1);  // "." or, of steps, "_"
+  for (const AdaptableLayer& layer : kAdaptableLayers) {
+    const std::string_view weight = name_of(layer.matrix);
+    if (!weight.starts_with(stem) || weight.substr(stem.size()) != ".weight") continue;
+    // Steps have a linear layer in Mamba alone; elsewhere the bias is a parameter by itself.
+    const bool steps = layer.matrix == Parameter::StateStepWeight;
+    return steps && sc.model.recurrent.kind != RecurrentKind::Mamba1 ? std::string_view{} : weight;
+  }
+  return {};
+}
+
+double bias_share(const Scenario& sc, std::string_view bias) {
+  const bool by_itself = bias == name_of(Parameter::MoeRouterCorrectionBias) ||
+                         bias.starts_with("moe.experts.") ||
+                         (bias == name_of(Parameter::StateStepBias) && layer_of_bias(sc, bias).empty());
+  if (by_itself || sc.recipe.lora_bias == TrainedBiases::None) return 0;
+  if (sc.recipe.lora_bias == TrainedBiases::All) return 1;
+  const std::string_view weight = layer_of_bias(sc, bias);
+  if (weight.empty()) return 0;
+  std::int64_t parts = 1;
+  for (const AdaptableLayer& layer : kAdaptableLayers) {
+    if (name_of(layer.matrix) == weight) parts = linear_layers_in(layer.matrix);
+  }
+  return static_cast<double>(adapted_parts(sc, weight, parts)) / static_cast<double>(parts);
+}
+
+}  // namespace
+
+double own_share(const Scenario& sc, std::string_view tensor) {
+  if (!trains_adapters(sc.recipe)) return 1;
+  const bool head = tensor == name_of(Parameter::HeadWeight) || tensor == name_of(Parameter::HeadBias);
+  if (head && trains_head(sc.recipe)) return 1;
+  if (tensor == name_of(Parameter::EmbeddingWordWeight)) return trains_embedding(sc.recipe) ? 1 : 0;
+  return tensor.ends_with("bias") ? bias_share(sc, tensor) : 0;
+}
+
 std::span<const AdaptableLayer> adaptable_layers() {
   return kAdaptableLayers;
 }

@@ -102,6 +102,23 @@ struct PackedLayers {
   return packed.mlp && gate_up && adapted > 0 ? 1 : adapted;
 }
 
+/// Share of a parameter of the model that has a gradient of its own: beside adapters those biases and modules
+/// that the recipe names (huggingface/peft@0.21.2 src/peft/tuners/tuners_utils.py
+/// _mark_only_adapters_as_trainable: "all" are parameters called `bias`, which those of experts that are no
+/// linear layers are not; "lora_only" are those of adapted layers. utils/other.py ModulesToSaveWrapper).
+[[nodiscard]] double own_share(const Scenario& scenario, std::string_view tensor);
+
+/// True where such biases have gradients that are operations of their own. Not: those that recurrences and
+/// embeddings' norms read beside what stays frozen, and that of the values alone, where keys' lies beside it.
+[[nodiscard]] constexpr bool trained_biases_are_operations(const Scenario& scenario) {
+  const ModelSpec& m = scenario.model;
+  const TrainedBiases biases = scenario.recipe.lora_bias;
+  if (biases == TrainedBiases::None) return true;
+  const bool values_alone = biases == TrainedBiases::Adapted && m.attention.qkv_bias &&
+                            scenario.recipe.lora_targets == AdapterTargets::QueryValue;
+  return !m.is_recurrent() && !values_alone && !(biases == TrainedBiases::All && m.embedding_norm);
+}
+
 /// alpha, by which and by the rank the second product is scaled (arXiv:2106.09685 §4.1): the recipe's, else
 /// twice the rank, which launch files say then. 0 where nothing has a rank.
 [[nodiscard]] constexpr std::int64_t adapter_alpha(const Scenario& scenario) {
@@ -124,7 +141,7 @@ struct PackedLayers {
                               r.lora_targets == AdapterTargets::Mlp;
   return scenario.framework.adapters_by_operation && (scales || in_4_bits || r.fine_tune == FineTune::Lora) &&
          r.trainable_parameters == 0 && scenario.model.mtp_layers == 0 &&
-         !(scenario.model.is_moe() && beside_experts);
+         trained_biases_are_operations(scenario) && !(scenario.model.is_moe() && beside_experts);
 }
 
 /// Appends the adapters' matrices beside those of one layer of class `kind`: of every matrix first all A,

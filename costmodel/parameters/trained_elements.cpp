@@ -38,8 +38,16 @@ TrainedElements::TrainedElements(const Scenario& sc, const std::vector<Parameter
   for (const ParameterTensor& tensor : tensors) matrix_elements_ += adapted_elements(sc, tensor);
 }
 
+double TrainedElements::own(const ParameterTensor& tensor, double on_rank) const {
+  return on_rank * own_share(sc_, tensor.name);
+}
+
 double TrainedElements::of(const ParameterTensor& tensor, double on_rank) const {
-  if (!adapters_) return on_rank;
+  return adapters_ ? own(tensor, on_rank) + beside(tensor, on_rank) : on_rank;
+}
+
+/// Of its adapter.
+double TrainedElements::beside(const ParameterTensor& tensor, double on_rank) const {
   if (!in_layer_ || adapted_elements(sc_, tensor) <= 0) return 0;
   if (adapters_are_operations(sc_)) return adapter_elements_on_rank(sc_, tensor);
   return adapter(tensor) * on_rank / static_cast<double>(tensor.elements());

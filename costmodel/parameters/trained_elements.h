@@ -16,11 +16,14 @@ class TrainedElements {
  public:
   /// `tensors`: of one layer, or of the embedding or the head (`in_layer` false), which have no adapters.
   TrainedElements(const Scenario& scenario, const std::vector<ParameterTensor>& tensors, bool in_layer);
-  /// Elements that have a gradient on a rank that holds `on_rank` elements of `tensor`: its own, or its
+  /// Elements that have a gradient on a rank that holds `on_rank` elements of `tensor`: its own, and its
   /// adapter's.  [docs/formulas.md#M1]
   [[nodiscard]] double of(const ParameterTensor& tensor, double on_rank) const;
+  /// Of them its own (own_share).
+  [[nodiscard]] double own(const ParameterTensor& tensor, double on_rank) const;
 
  private:
+  [[nodiscard]] double beside(const ParameterTensor& tensor, double on_rank) const;
   [[nodiscard]] double adapter(const ParameterTensor& tensor) const;
 
   const Scenario& sc_;

@@ -111,6 +111,13 @@ StepReplay::StepReplay(const Scenario& scenario, std::span<const PassRow> passes
   schedule_ = known_schedule(l.schedule, l.pp, static_cast<int>(microbatches), l.vpp);
   prepare_ends();
   const std::vector<StagePlan> plans = plan_chunks(sc_);
+  std::vector<std::pair<ChunkPlan, Chunk>> folded_chunks;  // all different
+  const auto chunk_of = [&](const ChunkPlan& plan) {
+    auto known = std::find_if(folded_chunks.begin(), folded_chunks.end(),
+                              [&](const auto& chunk) { return chunk.first == plan; });
+    if (known == folded_chunks.end()) known = folded_chunks.insert(known, {plan, fold_chunk(plan)});
+    return known->second;
+  };
   for (int stage = 0; stage < l.pp; ++stage) {
     std::int64_t offloaded = first_offloaded_layers(sc_.recipe);
     MemoryBreakdown& states = states_.emplace_back();
@@ -125,7 +132,7 @@ StepReplay::StepReplay(const Scenario& scenario, std::span<const PassRow> passes
       for (const Layer* layer : plan.layers) hold(layer->unit);
       for (const Layer* module : plan.modules) hold(module->unit);
       for (const Unit* unit : plan.owned) hold(*unit);
-      chunks.push_back(fold_chunk(plan));
+      chunks.push_back(chunk_of(plan));
     }
     if (sc_.framework.replays_parameters)
       states.transient += Bytes{token_bytes(dims_, microbatches, token_rows)};
@@ -249,7 +256,6 @@ std::vector<TaskMemory> StepReplay::tasks(int stage) const {
 
 StepReplay::Unit StepReplay::unit_of(const UnitSizes& sizes) const {
   Unit unit;
-  if (!sc_.framework.replays_parameters) return unit;
   for (const FlatSizes& f : sizes.flats) {
     const auto bytes = [](DType type, double elements) { return Bytes{elements * bytes_per_element(type)}; };
     const auto kept = [&](double elements) { return Bytes{parameter_bytes(sc_, f, elements)}; };
@@ -315,12 +321,12 @@ void StepReplay::prepare_ends() {
   const Techniques t = techniques_of(sc_, false);
   embedding_phases_ = folded(Part::Embedding, {}, t);
   head_phases_ = sc_.framework.keeps_what_backward_reads ? folded(Part::Head, {}, t) : ruled_head();
+  if (norm_apart_) final_norm_phases_ = folded(Part::FinalNorm, {}, t);
+  if (!sc_.framework.replays_parameters) return;
   embedding_ = unit_of(end_unit(sc_, UnitRole::Embedding));
   head_ = unit_of(end_unit(sc_, UnitRole::Head));
   if (copies_embedding(sc_)) tied_copy_ = unit_of(end_unit(sc_, UnitRole::TiedCopy));
-  if (!norm_apart_) return;
-  final_norm_phases_ = folded(Part::FinalNorm, {}, t);
-  final_norm_ = unit_of(end_unit(sc_, UnitRole::FinalNorm));
+  if (norm_apart_) final_norm_ = unit_of(end_unit(sc_, UnitRole::FinalNorm));
 }
 
 StepReplay::Phases StepReplay::folded_both(Part part, LayerClass kind, Techniques t) const {
@@ -346,7 +352,7 @@ StepReplay::Layer& StepReplay::layer_of(LayerClass kind, bool recomputed) {
       (*phases)[1] = Folded{final_norm_phases_[1]}.then((*phases)[1]);
     }
   }
-  layer.unit = unit_of(layer_unit(sc_, kind));
+  if (sc_.framework.replays_parameters) layer.unit = unit_of(layer_unit(sc_, kind));
   if (recomputed && cuts_checkpoints(sc_)) layer.cut_over = sc_.layout.tp;
   return layer;
 }
@@ -560,7 +566,7 @@ void StepReplay::fold_embedding_backward(const Gates& gates, Folded& out) const 
   out.then(embedding_phases_[1]).move(kPassing, -gathered);
   if (gates.close_end) close(embedding_, embedding_.unsharded, out);
   // What a frozen embedding has no use for is freed.
-  if (techniques_of(sc_, false).adapters.operations) out.move(kPassing, -hidden_states_);
+  if (adapters_are_operations(sc_) && !trains_embedding(sc_.recipe)) out.move(kPassing, -hidden_states_);
 }
 
 }  // namespace hexaplan::costmodel::program

@@ -31,7 +31,8 @@ Adapters adapters_of(const Scenario& sc) {
                .weight_bytes = sc.framework.dora_weight_bytes,
                .identity_bytes = sc.framework.dora_identity_bytes,
                .layers = {},
-               .keeps_input = {}};
+               .keeps_input = {},
+               .trained = {}};
   const bool keeps_inputs =
       out.in_8_bits || (sc.recipe.fine_tune == FineTune::Qlora && sc.framework.four_bit_keeps_inputs);
   for (std::size_t i = 0; i < out.layers.size(); ++i) {
@@ -39,6 +40,7 @@ Adapters adapters_of(const Scenario& sc) {
     const std::string_view name = name_of(parameter);
     out.layers[i] = static_cast<std::uint8_t>(adapters_beside(sc, name, linear_layers_in(parameter)));
     out.keeps_input[i] = keeps_inputs && !is_expert_parameter(sc, name);
+    out.trained[i] = own_share(sc, name) > 0;
   }
   return out;
 }

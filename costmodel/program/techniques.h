@@ -39,6 +39,12 @@ struct Adapters {
   double weight_bytes = 0, identity_bytes = 0;  // FrameworkProfile::dora_weight_bytes, dora_identity_bytes
   std::array<std::uint8_t, position(Parameter::Count)> layers{};  // beside a parameter
   std::array<bool, position(Parameter::Count)> keeps_input{};     // of a frozen matrix
+  std::array<bool, position(Parameter::Count)> trained{};         // own_share
+  /// True for parameters of the model that train beside them.
+  [[nodiscard]] bool trains(const Weight& weight) const {
+    return weight.adapter == AdapterSide::None && weight.first != Parameter::Count &&
+           trained[position(weight.first)];
+  }
   /// Layers beside a weight of the program.
   [[nodiscard]] int beside(const Weight& weight) const {
     if (weight.first == Parameter::Count) return 0;

@@ -186,6 +186,9 @@ struct FrameworkAbilities {
   bool low_rank = false;
   /// Optimizers that precondition gradients of whole matrices (Shampoo, SOAP).
   bool preconditioned = false;
+  /// Biases and whole modules of the frozen model can train beside adapters (Recipe::lora_bias,
+  /// Recipe::saved_modules).
+  bool saved_modules = false;
   /// Adapters can stand beside matrices in 8 bits (FineTune::Lora8bit).
   bool integer_base = false;
   /// Replicas can train apart between outer steps (Recipe::outer).
@@ -278,6 +281,9 @@ struct FrameworkProfile {
   /// Products with frozen 4-bit weights keep their input, which no gradient reads: bitsandbytes' MatMul4Bit
   /// before 0.43.2 (July 2024).
   bool four_bit_keeps_inputs = false;
+  /// Of modules that train as a whole beside adapters the frozen ones stay beside them; false: they are
+  /// trained themselves.
+  bool copies_saved_modules = false;
   /// The step program has adapters' matrices, products and gradients one by one, where it knows their order
   /// (adapters_are_operations); false: they are counted beside the frozen matrices.
   bool adapters_by_operation = false;

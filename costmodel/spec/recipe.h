@@ -86,6 +86,14 @@ enum class AdapterTargets : std::uint8_t {
   QueryValue,     // q_proj and v_proj: PEFT's default for Llama-like models
   Mlp,
 };
+/// Biases of the frozen model that train beside LoRA's matrices (huggingface/peft LoraConfig.bias).
+enum class TrainedBiases : std::uint8_t {
+  None,
+  All,      // of linear layers, norms and convolutions
+  Adapted,  // of the adapted layers ("lora_only")
+};
+/// Modules of the frozen model that train as a whole beside adapters (huggingface/peft modules_to_save).
+enum class SavedModules : std::uint8_t { None, Embedding, Head, Both };
 enum OffloadTarget : std::uint8_t { kOffloadOptimizer = 1, kOffloadParameters = 2, kOffloadActivations = 4 };
 enum class OffloadDevice : std::uint8_t { Cpu, Nvme };
 
@@ -199,6 +207,8 @@ struct Recipe {
   std::int64_t lora_rank = 0;
   std::int64_t lora_alpha = 0;  // by it, over the rank, is scaled what adapters add; 0: twice the rank
   AdapterTargets lora_targets = AdapterTargets::AllLinear;
+  TrainedBiases lora_bias = TrainedBiases::None;
+  SavedModules saved_modules = SavedModules::None;
   bool dora = false;                      // LoRA and QLoRA: learns_magnitudes
   bool double_quantization = false;       // QLoRA: the scales of 4-bit weights have 8 bits
   std::int64_t trainable_parameters = 0;  // adapters: 0 = derived from lora_rank and lora_targets
@@ -242,6 +252,15 @@ struct Recipe {
 [[nodiscard]] constexpr bool trains_low_rank(const Recipe& recipe) {
   return recipe.fine_tune == FineTune::Lora || recipe.fine_tune == FineTune::Qlora ||
          recipe.fine_tune == FineTune::Lora8bit;
+}
+/// True when the word table, or the output layer, has a gradient.
+[[nodiscard]] constexpr bool trains_embedding(const Recipe& recipe) {
+  return !trains_adapters(recipe) || recipe.saved_modules == SavedModules::Embedding ||
+         recipe.saved_modules == SavedModules::Both;
+}
+[[nodiscard]] constexpr bool trains_head(const Recipe& recipe) {
+  return !trains_adapters(recipe) || recipe.saved_modules == SavedModules::Head ||
+         recipe.saved_modules == SavedModules::Both;
 }
 /// True when frozen matrices of layers are kept in fewer bits than they are trained in.
 [[nodiscard]] constexpr bool quantises_base(const Recipe& recipe) {

@@ -598,6 +598,34 @@ bool integers_stay_whole(const Scenario& sc, Reason* why) {
   });
 }
 
+bool modules_train_beside_adapters(const Scenario& sc, Reason* why) {
+  const Recipe& r = sc.recipe;
+  const bool biases = r.lora_bias != TrainedBiases::None, modules = r.saved_modules != SavedModules::None;
+  const auto refused = [&](std::string reason, std::string advice) {
+    return fails(why, [&] { return Reason{std::move(reason), std::move(advice)}; });
+  };
+  if (!biases && !modules) return true;
+  if (biases && !trains_low_rank(r))
+    return refused("biases train beside LoRA's matrices, and none are trained",
+                   "use fine-tune lora, qlora or lora-8bit, or lora-bias none");
+  if (!trains_adapters(r))
+    return refused("modules are saved beside adapters, and none are trained",
+                   "use fine-tune lora, qlora, lora-8bit or ia3, or saved-modules none");
+  if (!sc.framework.abilities.saved_modules)
+    return refused(fmt::format("{} trains nothing beside adapters", sc.framework.name),
+                   "use framework hf-eager, hf-fsdp2 or hf-deepspeed (PEFT) or hexaplan, or lora-bias none "
+                   "and saved-modules none");
+  if (r.trainable_parameters > 0)
+    return refused("a number of trained parameters does not say which of them are biases or modules",
+                   "leave trainable_parameters out, or lora-bias none and saved-modules none");
+  // PEFT's copy of one leaves the other as it was: another model than was asked for.
+  if (modules && sc.model.tied_embeddings)
+    return refused(fmt::format("the output layer of {} is its word table: a trained copy would part them",
+                               sc.model.name),
+                   "use saved-modules none, or a model with an output layer of its own");
+  return true;
+}
+
 bool magnitudes_are_learned(const Scenario& sc, Reason* why) {
   if (!sc.recipe.dora) return true;
   if (!learns_magnitudes(sc.recipe)) {
@@ -926,6 +954,7 @@ constexpr std::array kRules{
     Rule{"outer-steps-can-be-taken", RuleScope::Grid, nullptr, outer_steps_can_be_taken},
     Rule{"base-can-be-integers", RuleScope::Grid, nullptr, base_can_be_integers},
     Rule{"magnitudes-are-learned", RuleScope::Grid, nullptr, magnitudes_are_learned},
+    Rule{"modules-train-beside-adapters", RuleScope::Grid, nullptr, modules_train_beside_adapters},
     Rule{"zero-sizes-can-be-said", RuleScope::Grid, nullptr, sizes_can_be_said},
     Rule{"varying-lengths-are-known", RuleScope::Grid, nullptr, varying_lengths_are_known},
     Rule{"positions-reach", RuleScope::Grid, nullptr, positions_reach},

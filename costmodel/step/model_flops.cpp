@@ -58,7 +58,10 @@ Flops model_flops_per_step(const Scenario& sc, AttentionFlops attention) {
     per_sequence += count * layer;
   }
   const double passes = trains_adapters(sc.recipe) ? 2 : 3;
-  return Flops{2 * passes * per_sequence * static_cast<double>(sc.recipe.global_batch)};
+  // Adapters leave out weight gradients, but for that of an output layer that trains beside them.
+  const bool head = trains_adapters(sc.recipe) && trains_head(sc.recipe);
+  const double of_head = head ? s * static_cast<double>(outputs * model.hidden) : 0;
+  return Flops{2 * (passes * per_sequence + of_head) * static_cast<double>(sc.recipe.global_batch)};
 }
 
 }  // namespace hexaplan::costmodel

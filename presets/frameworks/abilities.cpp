@@ -138,6 +138,7 @@ void read_abilities(const ValueReader& value, FrameworkAbilities& a) {
   read_ability(reader, "dora", a.dora);
   read_ability(reader, "low_rank", a.low_rank);
   read_ability(reader, "preconditioned", a.preconditioned);
+  read_ability(reader, "saved_modules", a.saved_modules);
   read_ability(reader, "integer_base", a.integer_base);
   read_ability(reader, "outer_steps", a.outer_steps);
   read_ability(reader, "factored_shards", a.factored_shards);
@@ -170,6 +171,7 @@ JsonValue to_json(const FrameworkAbilities& a) {
       {"dora", a.dora},
       {"low_rank", a.low_rank},
       {"preconditioned", a.preconditioned},
+      {"saved_modules", a.saved_modules},
       {"integer_base", a.integer_base},
       {"outer_steps", a.outer_steps},
       {"factored_shards", a.factored_shards},

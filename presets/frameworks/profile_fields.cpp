@@ -42,6 +42,7 @@ constexpr ProfileField kProfileFields[] = {
     {"experts_are_parameters", &P::experts_are_parameters},
     {"four_bit_keeps_inputs", &P::four_bit_keeps_inputs},
     {"adapters_by_operation", &P::adapters_by_operation},
+    {"copies_saved_modules", &P::copies_saved_modules},
     {"reads_scales_in_place", &P::reads_scales_in_place},
     {"adapter_products_as_kept", &P::adapter_products_as_kept},
     {"dora_weight_bytes", &P::dora_weight_bytes},

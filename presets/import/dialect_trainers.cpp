@@ -38,7 +38,32 @@ void read_dynamo(V v, R r) {
 
 // --- TRL and the Trainer: trl v1.16.0 trl/trainer/*_config.py, transformers v5.23.0 training_args.py ---
 
+std::vector<std::string> modules_in(V v) {
+  if (v.json().is_null()) return {};
+  if (v.json().get_if<JsonArray>() == nullptr) return {v.text()};
+  std::vector<std::string> names;
+  for (const ValueReader& element : v.elements()) names.push_back(element.text());
+  return names;
+}
+
 constexpr ForeignSetting kTrlMore[] = {
+    // PEFT's adapter_config.json: LoraConfig.save_pretrained (peft 0.21.2 src/peft/tuners/lora/config.py).
+    {"peft_type",
+     [](V v, R r) {
+       constexpr FrameworkWord<bool> kTypes[] = {{true, "LORA"}};
+       r.trainer.adapters = meaning_of(kTypes, v);
+     }},
+    {"base_model_name_or_path", [](V v, R r) { r.model_name = v.text(); }},
+    {"r", [](V v, R r) { r.trainer.rank = v.integer(kLengths); }},
+    {"target_modules", [](V v, R r) { r.trainer.targets = modules_in(v); }},
+    {"modules_to_save", [](V v, R r) { r.trainer.saved = modules_in(v); }},
+    {"bias",
+     [](V v, R r) {
+       using costmodel::TrainedBiases;
+       constexpr FrameworkWord<TrainedBiases> kBiases[] = {
+           {TrainedBiases::None, "none"}, {TrainedBiases::All, "all"}, {TrainedBiases::Adapted, "lora_only"}};
+       r.trainer.bias = meaning_of(kBiases, v);
+     }},
     {"max_seq_length", read_length},
     {"block_size", read_length},
     {"model_max_length", read_length},
@@ -66,8 +91,12 @@ constexpr ForeignSetting kTrlMore[] = {
 };
 constexpr WordlessSetting kTrlWordless[] = {
     {"auto_find_batch_size", "a batch that is halved until it fits"},
-    {"lora_modules_to_save", "modules that are trained in full beside the adapters"},
     {"lora_target_parameters", "adapters beside parameters that are no linear layer"},
+    {"target_parameters", "adapters beside parameters that are no linear layer"},
+    {"rank_pattern*", "ranks that differ between layers"},
+    {"layers_to_transform", "adapters beside some of the layers"},
+    {"exclude_modules", "layers without adapters among those that are named"},
+    {"trainable_token_indices*", "rows of the word table that are trained"},
     {"gradient_checkpointing_kwargs.every_n_layers", "checkpoints of every n-th layer"},
     {"activation_checkpointing_kwargs.*", "which layers are checkpointed, and where their inputs are held"},
     {"neftune_noise_alpha", "noise on the embeddings"},
@@ -118,6 +147,12 @@ constexpr std::string_view kTrlIgnored[] = {
     "use_fast_tokenizer",
     "lora_task_type",
     "use_rslora",
+    "task_type",
+    "inference_mode",
+    "init_lora_weights",
+    "alpha_pattern*",
+    "fan_in_fan_out",
+    "peft_version",
     "bnb_4bit_*",
     "accelerator_config*",
     "torch_compile_*",
@@ -286,7 +321,6 @@ constexpr ForeignSetting kAxolotlMore[] = {
      }},
 };
 constexpr WordlessSetting kAxolotlWordless[] = {
-    {"lora_modules_to_save", "modules that are trained in full beside the adapters"},
     {"lora_*_kernel", "adapters' products in fused kernels"},
     {"lora_target_parameters", "adapters beside parameters that are no linear layer"},
     {"unfrozen_parameters*", "parameters that are trained, where most are not"},
@@ -408,7 +442,6 @@ constexpr ForeignSetting kLlamaFactoryMore[] = {
      }},
 };
 constexpr WordlessSetting kLlamaFactoryWordless[] = {
-    {"additional_target", "modules that are trained in full beside the adapters"},
     {"use_unsloth*", "Unsloth's kernels"},
     {"use_badam", "BAdam"},
     {"badam_*", "BAdam"},

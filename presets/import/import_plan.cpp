@@ -428,7 +428,14 @@ void take_named_model(const JsonValue& asked, LaunchReading& reading) {
   const auto model = !asked.is_null()     ? std::optional{look_up_model(asked)}
                      : reading.says_model ? std::nullopt
                                           : named_model(reading);
-  if (model) reading.named_layers = model->layers, reading.named_hidden = model->hidden;
+  if (!model) return;
+  reading.named_layers = model->layers, reading.named_hidden = model->hidden;
+  if (!model->tied_embeddings || reading.trainer.saved.empty()) return;
+  reading.notes.push_back(
+      fmt::format("a copy of {} that trains beside the adapters, apart from what it shares a matrix with, is "
+                  "not planned",
+                  fmt::join(reading.trainer.saved, ", ")));
+  reading.trainer.saved.clear();
 }
 
 /// Everything that the files say, and those that they name. InputError where that is nothing.

@@ -75,6 +75,17 @@ inline constexpr Named<costmodel::AdapterTargets> kAdapterTargetNames[] = {
     {"qv", costmodel::AdapterTargets::QueryValue},
     {"mlp", costmodel::AdapterTargets::Mlp},
 };
+inline constexpr Named<costmodel::TrainedBiases> kLoraBiasNames[] = {
+    {"none", costmodel::TrainedBiases::None},
+    {"all", costmodel::TrainedBiases::All},
+    {"lora-only", costmodel::TrainedBiases::Adapted},
+};
+inline constexpr Named<costmodel::SavedModules> kSavedModulesNames[] = {
+    {"none", costmodel::SavedModules::None},
+    {"embedding", costmodel::SavedModules::Embedding},
+    {"head", costmodel::SavedModules::Head},
+    {"both", costmodel::SavedModules::Both},
+};
 inline constexpr Named<costmodel::RecomputeMode> kRecomputeNames[] = {
     {"none", costmodel::RecomputeMode::None},
     {"selective", costmodel::RecomputeMode::Selective},

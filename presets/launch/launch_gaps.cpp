@@ -456,6 +456,14 @@ constexpr Gap kGaps[] = {
      "adapters instead of all parameters"},
     {kBridge, [](S s) { return costmodel::trains_adapters(s.recipe) && unsaid(s, "peft.target_modules"); },
      "these adapters: Megatron-Bridge has LoRA beside queries, keys and values together"},
+    {kBridge | kTrainers,
+     [](S s) { return trains_adapters(s.recipe) && s.recipe.lora_bias != costmodel::TrainedBiases::None; },
+     "biases that train beside adapters: PEFT's LoraConfig has them, its callers' settings do not"},
+    {kBridge,
+     [](S s) {
+       return trains_adapters(s.recipe) && s.recipe.saved_modules != costmodel::SavedModules::None;
+     },
+     "modules that train as a whole beside adapters"},
     {kBridge, [](S s) { return costmodel::trains_adapters(s.recipe); },
      "checkpoint.pretrained_checkpoint: the weights that adapters stand beside"},
     {kNanotron | kTorchtitan | kDeepSpeed, [](S s) { return s.recipe.dropout > 0; },

@@ -27,6 +27,8 @@ struct TrainerReading {
   std::int64_t alpha = 0;            // of adapters; 0: not said
   double dropout = 0;                // in front of adapters
   std::vector<std::string> targets;  // modules; empty: not said
+  std::vector<std::string> saved;    // … that train as a whole beside adapters
+  costmodel::TrainedBiases bias = costmodel::TrainedBiases::None;
   std::optional<costmodel::DType> weights;
   bool pure_bf16 = false, tf32 = false;
   std::optional<bool> checkpoints;                // activations are recomputed

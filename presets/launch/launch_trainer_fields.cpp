@@ -84,20 +84,47 @@ JsonValue llamafactory_targets(S s) {
     text += (text.empty() ? "" : ",") + *name.get_if<std::string>();
   return text;
 }
-void read_targets(V v, R r) {
-  r.trainer.targets.clear();
+/// A list, or words with commas.
+std::vector<std::string> names_in(V v) {
+  std::vector<std::string> names;
   const auto take = [&](const std::string& text) {
     for (std::size_t begin = 0; begin <= text.size();) {
       const std::size_t end = std::min(text.find(',', begin), text.size());
       std::string name = text.substr(begin, end - begin);
       std::erase(name, ' ');
-      if (!name.empty()) r.trainer.targets.push_back(std::move(name));
+      if (!name.empty()) names.push_back(std::move(name));
       begin = end + 1;
     }
   };
-  if (v.json().is_null()) return;
-  if (v.json().get_if<JsonArray>() == nullptr) return take(v.text());
-  for (const ValueReader& element : v.elements()) take(element.text());
+  if (v.json().is_null()) return names;
+  if (v.json().get_if<JsonArray>() == nullptr) {
+    take(v.text());
+  } else {
+    for (const ValueReader& element : v.elements()) take(element.text());
+  }
+  return names;
+}
+void read_targets(V v, R r) {
+  r.trainer.targets = names_in(v);
+}
+void read_saved(V v, R r) {
+  r.trainer.saved = names_in(v);
+}
+/// As Llama's kin call them (huggingface/transformers, modeling_llama.py).
+JsonValue saved_modules(S s) {
+  if (!trains_lora(s) || s.recipe.saved_modules == costmodel::SavedModules::None) return {};
+  JsonArray names;
+  if (trains_embedding(s.recipe)) names.emplace_back("embed_tokens");
+  if (trains_head(s.recipe)) names.emplace_back("lm_head");
+  return names;
+}
+JsonValue llamafactory_saved(S s) {
+  const JsonValue names = saved_modules(s);
+  if (names.is_null()) return {};
+  std::string text;
+  for (const JsonValue& name : *names.get_if<JsonArray>())
+    text += (text.empty() ? "" : ",") + *name.get_if<std::string>();
+  return text;
 }
 
 // --- types ---
@@ -363,6 +390,8 @@ constexpr LaunchField kTrainerSettings[] = {
     {trl_targets, trainers("lora_target_modules", kNone, kNone), read_targets},
     {axolotl_targets, trainers(kNone, "lora_target_modules", kNone), read_targets},
     {llamafactory_targets, trainers(kNone, kNone, "lora_target"), read_targets},
+    {saved_modules, trainers("lora_modules_to_save", "lora_modules_to_save", kNone), read_saved},
+    {llamafactory_saved, trainers(kNone, kNone, "additional_target"), read_saved},
     {[](S s) { return when(trains_lora(s) && everywhere(s)); }, trainers(kNone, "lora_target_linear", kNone),
      [](V v, R r) {
        if (v.boolean()) r.trainer.targets = {"all-linear"};

@@ -77,6 +77,29 @@ AdapterTargets targets_of(R r) {
   return wider;
 }
 
+/// Word table and output layer, as models of transformers call them. What else trains as a whole is not
+/// planned.
+costmodel::SavedModules saved_by(R r) {
+  using costmodel::SavedModules;
+  constexpr std::string_view kTables[] = {"embed_tokens", "wte", "embed_in", "word_embeddings"};
+  constexpr std::string_view kHeads[] = {"lm_head", "embed_out"};
+  bool table = false, head = false;
+  for (const std::string& module : r.trainer.saved) {
+    const std::string name = module.substr(module.rfind('.') + 1);
+    const auto is_of = [&](std::span<const std::string_view> names) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    if (!is_of(kTables) && !is_of(kHeads)) {
+      r.notes.push_back(fmt::format("module {} that trains beside the adapters is not planned", module));
+    } else {
+      table = table || is_of(kTables);
+      head = head || is_of(kHeads);
+    }
+  }
+  return table ? (head ? SavedModules::Both : SavedModules::Embedding)
+               : (head ? SavedModules::Head : SavedModules::None);
+}
+
 void settle_adapters(R r) {
   costmodel::Recipe& recipe = r.plan.recipe;
   TrainerReading& t = r.trainer;
@@ -95,6 +118,8 @@ void settle_adapters(R r) {
   recipe.double_quantization = t.four_bits && t.double_quantization;
   recipe.lora_targets = targets_of(r);
   recipe.dora = t.dora;
+  recipe.saved_modules = saved_by(r);
+  recipe.lora_bias = t.bias;
   if (t.dropout > 0)
     r.notes.emplace_back("dropout in front of the adapters, whose masks are kept, is not planned");
   const bool in_16_bits = costmodel::activation_dtype(recipe.precision) != DType::Fp32;

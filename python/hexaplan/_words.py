@@ -34,6 +34,8 @@ class EstimateWords(TypedDict, total=False):
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
     lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
+    lora_bias: Optional[Word]  # Biases of the model that train beside LoRA adapters: none, all, lora-only. Default: none
+    saved_modules: Optional[Word]  # Modules that train as a whole beside adapters (PEFT's modules_to_save): none, embedding, head, both. Default: none
     dora: Optional[Word]  # LoRA, QLoRA: rows of the sum are divided by their lengths and times learned magnitudes: false, true. Default: false
     double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
@@ -108,6 +110,8 @@ class SimulateWords(TypedDict, total=False):
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
     lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
+    lora_bias: Optional[Word]  # Biases of the model that train beside LoRA adapters: none, all, lora-only. Default: none
+    saved_modules: Optional[Word]  # Modules that train as a whole beside adapters (PEFT's modules_to_save): none, embedding, head, both. Default: none
     dora: Optional[Word]  # LoRA, QLoRA: rows of the sum are divided by their lengths and times learned magnitudes: false, true. Default: false
     double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
@@ -179,6 +183,8 @@ class SearchWords(TypedDict, total=False):
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
     lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
+    lora_bias: Optional[Word]  # Biases of the model that train beside LoRA adapters: none, all, lora-only. Default: none
+    saved_modules: Optional[Word]  # Modules that train as a whole beside adapters (PEFT's modules_to_save): none, embedding, head, both. Default: none
     dora: Optional[Word]  # LoRA, QLoRA: rows of the sum are divided by their lengths and times learned magnitudes: false, true. Default: false
     double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload_layers: Optional[Word]  # Layers per stage whose activations are offloaded. Default: all
@@ -285,6 +291,8 @@ class CompareWords(TypedDict, total=False):
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
     lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
+    lora_bias: Optional[Word]  # Biases of the model that train beside LoRA adapters: none, all, lora-only. Default: none
+    saved_modules: Optional[Word]  # Modules that train as a whole beside adapters (PEFT's modules_to_save): none, embedding, head, both. Default: none
     dora: Optional[Word]  # LoRA, QLoRA: rows of the sum are divided by their lengths and times learned magnitudes: false, true. Default: false
     double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas
@@ -355,6 +363,8 @@ class ImportWords(TypedDict, total=False):
     lora_rank: Optional[Word]  # Rank of LoRA adapters. Default: the framework's, 8 or 32
     lora_alpha: Optional[Word]  # LoRA adds alpha/rank times what adapters make. Default: twice the rank
     lora_targets: Optional[Word]  # Layers with LoRA adapters: all-linear, attention, qkv, qv, mlp. Default: all-linear
+    lora_bias: Optional[Word]  # Biases of the model that train beside LoRA adapters: none, all, lora-only. Default: none
+    saved_modules: Optional[Word]  # Modules that train as a whole beside adapters (PEFT's modules_to_save): none, embedding, head, both. Default: none
     dora: Optional[Word]  # LoRA, QLoRA: rows of the sum are divided by their lengths and times learned magnitudes: false, true. Default: false
     double_quantization: Optional[Word]  # QLoRA: scales of 4-bit weights are quantised to 8 bits: false, true. Default: false
     offload: Optional[Word]  # Kept in host memory: optimizer, params, activations, or several with commas

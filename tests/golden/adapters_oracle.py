@@ -49,21 +49,35 @@ CASES = dict(
     qlora_llama=dict(model="llama", rank=2, targets="attention", modules=LINEAR[:4], in_4_bits="nf4"),
     qlora_llama_double=dict(model="llama", rank=3, targets="all-linear", modules=LINEAR, in_4_bits="nf4-dq"),
     qlora_phi_double=dict(model="phi", rank=2, targets="mlp", modules=PHI[4:], in_4_bits="nf4-dq"),
+    # Biases that train beside them, and modules that train as a whole: embed_tokens, lm_head.
+    bias_qwen2=dict(model="qwen2", rank=2, targets="attention", modules=LINEAR[:4], bias="lora-only"),
+    bias_opt=dict(model="opt", rank=3, targets="all-linear", modules=OPT, bias="all"),
+    bias_phi_mlp=dict(model="phi", rank=2, targets="mlp", modules=PHI[4:], bias="lora-only", saved="head"),
+    bias_dora_starcoder2=dict(model="starcoder2", rank=2, targets="attention", modules=LINEAR[:4], bias="all", dora=True),
+    saved_llama=dict(model="llama", rank=3, targets="all-linear", modules=LINEAR, saved="both"),
+    saved_mistral=dict(model="mistral", rank=2, targets="qv", modules=["q_proj", "v_proj"], saved="embedding"),
     # IA3: no rank; modules as in PEFT's own mapping, its feedforward module last.
     ia3_llama=dict(model="llama", modules=["k_proj", "v_proj", "down_proj"]),
     ia3_qwen2=dict(model="qwen2", modules=["k_proj", "v_proj", "down_proj"]),
     ia3_gemma2=dict(model="gemma2", modules=["k_proj", "v_proj", "down_proj"]),
     ia3_opt=dict(model="opt", modules=["k_proj", "v_proj", "fc2"]),
+    ia3_saved_mistral=dict(model="mistral", modules=["k_proj", "v_proj", "down_proj"], saved="both"),
 )
+SAVED = dict(embedding=["embed_tokens"], head=["lm_head"], both=["embed_tokens", "lm_head"])
 
 
 def adapters_of(model):
-    """Name as in adapter_model.safetensors without its prefix -> parameter."""
+    """Name as in adapter_model.safetensors without its prefix -> parameter; what is the model's own has its name there."""
     found = {}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
-            found[name.removeprefix("base_model.model.").replace(".default", "")] = parameter
+            name = name.removeprefix("base_model.model.").replace(".default", "")
+            found[name.replace(".base_layer", "").replace(".modules_to_save", "")] = parameter
     return found
+
+
+def is_drawn(name):
+    return ".lora_" in name or name.endswith(".ia3_l")
 
 
 def begins_with_one(name):
@@ -117,6 +131,8 @@ def adapted_model(case, model):
     model = peft.get_peft_model(model, config, autocast_adapter_dtype=False).double().train()
     with torch.no_grad():
         for name, parameter in adapters_of(model).items():
+            if not is_drawn(name):
+                continue
             drawn = scale_of(name, parameter.shape) * base.uniform(base.SEED, name, parameter.numel())
             mean = 1.0 if begins_with_one(name) else 0.0
             parameter.copy_(torch.from_numpy(mean + drawn).view(parameter.shape))
@@ -125,8 +141,10 @@ def adapted_model(case, model):
 
 def config_of(case):
     if "rank" not in case:
-        return peft.IA3Config(target_modules=case["modules"], feedforward_modules=case["modules"][2:])
-    return peft.LoraConfig(r=case["rank"], lora_alpha=case.get("alpha", 2 * case["rank"]), lora_dropout=0.0, bias="none",
+        return peft.IA3Config(target_modules=case["modules"], feedforward_modules=case["modules"][2:],
+                              modules_to_save=SAVED.get(case.get("saved")))
+    return peft.LoraConfig(r=case["rank"], lora_alpha=case.get("alpha", 2 * case["rank"]), lora_dropout=0.0,
+                           bias=case.get("bias", "none").replace("-", "_"), modules_to_save=SAVED.get(case.get("saved")),
                            use_dora=case.get("dora", False), target_modules=case["modules"])
 
 
@@ -137,7 +155,10 @@ def golden(case):
         adapters = adapters_of(model)
         before = {name: p.detach().clone() for name, p in adapters.items()}
         constants = base.OPTIMIZER
-        optimizer = torch.optim.AdamW(adapters.values(), lr=constants["learning_rate"], eps=constants["epsilon"],
+        # Biases do not decay (huggingface/transformers src/transformers/trainer.py, get_decay_parameter_names).
+        groups = [dict(params=[p for name, p in adapters.items() if not name.endswith(".bias")]),
+                  dict(params=[p for name, p in adapters.items() if name.endswith(".bias")], weight_decay=0.0)]
+        optimizer = torch.optim.AdamW(groups, lr=constants["learning_rate"], eps=constants["epsilon"],
                                       betas=(constants["beta1"], constants["beta2"]),
                                       weight_decay=constants["weight_decay"])
         losses, norms, gradients = [], [], None
@@ -152,13 +173,13 @@ def golden(case):
             norms.append(torch.nn.utils.clip_grad_norm_(adapters.values(), constants["clip"]).item())
             losses.append(loss.item())
             optimizer.step()
-    tensors = {name: dict(shape=list(p.shape), scale=scale_of(name, p.shape),
+    tensors = {name: dict(shape=list(p.shape), **({"scale": scale_of(name, p.shape)} if is_drawn(name) else {}),
                           gradient=base.fingerprint(name, gradients[name]),
                           change=base.fingerprint(name, p.detach() - before[name]))
                for name, p in sorted(adapters.items())}
     return dict(written_by="tests/golden/adapters_oracle.py", torch=torch.__version__,
                 transformers=transformers.__version__, peft=peft.__version__, model=case["model"],
-                **{key: case[key] for key in ("rank", "alpha", "targets", "dora", "in_4_bits") if key in case}, trained=sum(p.numel() for p in adapters.values()), losses=losses,
+                **{key: case[key] for key in ("rank", "alpha", "targets", "dora", "in_4_bits", "bias", "saved") if key in case}, trained=sum(p.numel() for p in adapters.values()), losses=losses,
                 gradient_norms=norms, tensors=tensors)
 
 

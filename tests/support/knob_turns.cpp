@@ -85,6 +85,10 @@ void qlora(costmodel::Recipe& r) {
   lora(r);
   r.fine_tune = costmodel::FineTune::Qlora;
 }
+void with_biases(costmodel::Recipe& r) {
+  lora(r);
+  r.lora_bias = costmodel::TrainedBiases::All;
+}
 void offloaded(costmodel::Recipe& r) {
   plain(r);
   r.offload = costmodel::kOffloadOptimizer;
@@ -111,6 +115,8 @@ constexpr Stage kHalf{"llama-3.1-8b", "16x8xH100+ib400", "megatron", "tp2", half
 constexpr Stage kBlackwell{"llama-3.1-8b", "8xB200", "megatron", "", plain};
 constexpr Stage kLimited{"mixtral-8x7b", "8x8xH100+ib400", "megatron", "ep8", limited};
 constexpr Stage kAdapters{"llama-3.1-8b", "8xH100", "fsdp2", "", lora};
+constexpr Stage kPeft{"qwen2.5-7b", "8xH200", "hf-eager", "", lora};
+constexpr Stage kPeftBiases{"qwen2.5-7b", "8xH200", "hf-eager", "", with_biases};
 constexpr Stage kTrainer{"llama-3.1-8b", "8xH200", "hf-eager", "", one_micro_batch};
 constexpr Stage kProjected{"llama-3.1-8b", "8xH200", "hf-eager", "", projected};
 constexpr Stage kProjectedAtRandom{"llama-3.1-8b", "8xH200", "hf-eager", "", projected_at_random};
@@ -198,6 +204,10 @@ const RecipeTurn kRecipeTurns[] = {
     {"lora_rank", kAdapters, {"8", "64"}},
     {"lora_alpha", kAdapters, {"8", "64"}},
     {"lora_targets", kAdapters, names(kAdapterTargetNames)},
+    {"lora_bias", kPeft, {"all", "lora-only"}},
+    {"lora_bias", kPeftBiases, {"none"}},
+    {"saved_modules", kPeft, names(kSavedModulesNames), "both"},
+    {"saved_modules", kPeft, {"both"}},
     {"dora", kAdapters, {"true", "false"}},
     {"double_quantization", kQuantised, {"true", "false"}},
     {"trainable_parameters", kAdapters, {"1000000"}},

@@ -1,22 +1,28 @@
+#include <algorithm>
+
 #include "costmodel/program/passes/passes.h"
 
 namespace hexaplan::costmodel::program {
 namespace {
 
-/// Where adapters are operations, all gradients that are left are theirs. Nothing below the first layer is
-/// trained: the embedding has no backward pass.
-Program freeze_all_but_adapters(Program p) {
+/// Where adapters are operations, all gradients that are left are theirs, and those of what trains beside
+/// them. Where nothing below the first layer is trained, the embedding has no backward pass.
+Program freeze_all_but_adapters(Program p, const Adapters& adapters) {
+  const auto trains = [&](const Op& op) { return adapters.trains(p.weights[position(op.weight)]); };
+  const bool reaches_table = std::any_of(
+      p.ops.begin(), p.ops.end(), [&](const Op& op) { return op.kind == Kind::LookupBack && trains(op); });
   std::erase_if(p.ops, [&](const Op& op) {
     if (op.phase == Phase::Forward) return false;
     switch (op.kind) {
       case Kind::MatmulWeight:
-        return p.weights[position(op.weight)].adapter == AdapterSide::None;
+        return p.weights[position(op.weight)].adapter == AdapterSide::None && !trains(op);
       case Kind::BiasWeight:
       case Kind::GroupedBiasWeight:
       case Kind::SinkWeight:
-        return true;
+      case Kind::LookupBack:
+        return !trains(op);
       default:
-        return p.part == Part::Embedding;
+        return p.part == Part::Embedding && !reaches_table;
     }
   });
   return p;
@@ -31,14 +37,18 @@ Program freeze_all_but_adapters(Program p) {
 /// keep it to this day (@95f9af3, MatMul8bitLt: ctx.tensors). Experts that stay parameters in
 /// 16 bits keep no input.
 Program freeze_weights(Program p, const Techniques& t) {
-  if (t.adapters.operations) return freeze_all_but_adapters(std::move(p));
+  if (t.adapters.operations) return freeze_all_but_adapters(std::move(p), t.adapters);
   const auto trains_beside = [&](const Op& op) {
     const Weight& weight = p.weights[position(op.weight)];
     if (weight.first != Parameter::Count && t.adapters.keeps_input[position(weight.first)]) return true;
     const bool adapted = t.adapters.beside(weight) > 0;
     return adapted && (!t.adapters.scale || op.site == Site::Down);
   };
-  std::erase_if(p.ops, [&](const Op& op) { return op.kind == Kind::MatmulWeight && !trains_beside(op); });
+  std::erase_if(p.ops, [&](const Op& op) {
+    if (op.kind == Kind::BiasWeight || op.kind == Kind::GroupedBiasWeight)
+      return !t.adapters.trains(p.weights[position(op.weight)]);
+    return op.kind == Kind::MatmulWeight && !trains_beside(op);
+  });
   return p;
 }
 

@@ -111,6 +111,11 @@ constexpr Title kTitles[] = {
     {"fine_tune qlora", "QLoRA: 4-bit base (NF4)"},
     {"fine_tune ia3", "IA³"},
     {"fine_tune lora-8bit", "LoRA beside an 8-bit base (LLM.int8())"},
+    {"lora_bias all", "biases that train beside LoRA"},
+    {"lora_bias lora-only", "… those of the adapted layers"},
+    {"saved_modules embedding", "a word table that trains beside adapters (modules_to_save)"},
+    {"saved_modules head", "… an output layer"},
+    {"saved_modules both", "… both"},
     {"dora true", "DoRA: learned magnitudes"},
     {"double_quantization true", "… whose scales have 8 bits"},
     {"lora_targets all-linear", "adapters beside all linear layers"},
@@ -256,6 +261,8 @@ constexpr RecipeSection kRecipeSections[] = {
     {"outer_states", "Optimizers"},
     {"optimizer_in_backward", "Optimizers"},
     {"fine_tune", "Fine-tuning"},
+    {"lora_bias", "Fine-tuning"},
+    {"saved_modules", "Fine-tuning"},
     {"dora", "Fine-tuning"},
     {"double_quantization", "Fine-tuning"},
     {"lora_targets", "Fine-tuning"},
@@ -371,7 +378,7 @@ ScenarioRequest without(const RecipeTurn& turn, const ScenarioRequest& to) {
 
 /// A switch as it stands unasked.
 bool is_nothing_new(std::string_view key, const Recipe& asked, std::string_view value) {
-  return (value == "true" || value == "false") && recipe_field(key).write(asked).is_null();
+  return (value == "true" || value == "false" || value == "none") && recipe_field(key).write(asked).is_null();
 }
 
 void append_recipes(std::vector<Technique>& all) {

@@ -118,6 +118,26 @@ TEST(adapters_program, write_weights_in_4_bits_out_to_measure_their_rows) {
   EXPECT_EQ(backward, 4);
 }
 
+/// An output layer that trains behind a frozen norm has one product more, m·h·v, and keeps its operand for
+/// it; nothing changes in the layers. A word table that trains is reached by the backward pass.
+TEST(adapters_program, of_ends_have_gradients_where_modules_train_beside_them) {
+  Scenario sc = llama_8b(1, FineTune::Lora);
+  const auto weight_gradients = [&](const Program& p) {
+    return std::ranges::count_if(
+        p.ops, [](const Op& op) { return op.kind == Kind::MatmulWeight || op.kind == Kind::LookupBack; });
+  };
+  const auto part = [&](Program forward) { return compile(std::move(forward), techniques_of(sc, false)); };
+  EXPECT_EQ(weight_gradients(part(forward_of(sc, Part::Head, {}))), 0);
+  EXPECT_EQ(weight_gradients(part(forward_of(sc, Part::Embedding, {}))), 0);
+  const Counts layer = counts_of(sc);
+  sc.recipe.saved_modules = SavedModules::Head;
+  EXPECT_EQ(weight_gradients(part(forward_of(sc, Part::Head, {}))), 1);
+  EXPECT_EQ(weight_gradients(part(forward_of(sc, Part::Embedding, {}))), 0);
+  sc.recipe.saved_modules = SavedModules::Both;
+  EXPECT_EQ(weight_gradients(part(forward_of(sc, Part::Embedding, {}))), 1);
+  EXPECT_EQ(counts_of(sc).kept, layer.kept);
+}
+
 TEST(adapters_program, learn_a_magnitude_for_every_output_of_an_adapted_layer) {
   Scenario sc = llama_8b(1, FineTune::Lora);
   const double lora = layer_unit(sc, {}).flats[1].elements;

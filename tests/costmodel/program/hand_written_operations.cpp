@@ -205,6 +205,10 @@ std::vector<Operation> hand_written_layer(const Scenario& sc, LayerClass kind) {
   std::vector<Operation> out;
   const LocalDims d = local_dims(sc);
   LayerOperations{sc, d, kind, out}.append();
+  // Frozen biases have no gradients.
+  if (trains_adapters(sc.recipe))
+    std::erase_if(out,
+                  [](const Operation& op) { return op.pass != Pass::Forward && op.name.ends_with("bias"); });
   return out;
 }
 
@@ -219,6 +223,9 @@ std::vector<Operation> hand_written_embedding(const Scenario& sc) {
     build.elementwise("embedding.norm", Elementwise::Norm, static_cast<double>(d.sp_tokens * d.hidden));
   }
   for (Operation& op : out) op.recomputed = false;  // of no layer
+  if (trains_adapters(sc.recipe))                   // nor has a frozen table
+    std::erase_if(
+        out, [](const Operation& op) { return op.pass != Pass::Forward && op.name == "embedding.lookup"; });
   return out;
 }
 

@@ -231,6 +231,24 @@ TEST(rules, each_rejection_names_its_rule_shows_its_numbers_and_says_what_would_
        "example has no DoRA",
        "use framework hf-eager (PEFT), fsdp2 or ddp (torchtune), megatron (Megatron-Bridge) or hexaplan, or "
        "dora false"},
+      {"modules-train-beside-adapters",
+       [](Scenario& s) {
+         s.recipe.lora_bias = TrainedBiases::All;
+         s.recipe.fine_tune = FineTune::Ia3;
+       },
+       "biases train beside LoRA's matrices, and none are trained",
+       "use fine-tune lora, qlora or lora-8bit, or lora-bias none"},
+      {"modules-train-beside-adapters", [](Scenario& s) { s.recipe.saved_modules = SavedModules::Head; },
+       "modules are saved beside adapters, and none are trained",
+       "use fine-tune lora, qlora, lora-8bit or ia3, or saved-modules none"},
+      {"modules-train-beside-adapters",
+       [](Scenario& s) {
+         s.recipe.fine_tune = FineTune::Lora;
+         s.recipe.saved_modules = SavedModules::Head;
+       },
+       "example trains nothing beside adapters",
+       "use framework hf-eager, hf-fsdp2 or hf-deepspeed (PEFT) or hexaplan, or lora-bias none and "
+       "saved-modules none"},
       {"base-can-be-integers", [](Scenario& s) { s.recipe.fine_tune = FineTune::Lora8bit; },
        "example has no matrices in 8 bits beside adapters",
        "use framework hf-eager or hf-deepspeed (PEFT over bitsandbytes), or fine-tune lora or qlora"},

@@ -60,6 +60,10 @@ Question random_fine_tuning(std::mt19937& random, const LaunchFormat& format) {
     recipe.lora_rank = one_of<std::int64_t>(random, {8, 16, 64});
     recipe.lora_alpha = one_of<std::int64_t>(random, {0, 12, 1000});
     recipe.dora = request.framework != "deepspeed" && random() % 4 == 0;
+    using costmodel::SavedModules;
+    if (request.framework == "hf-eager" && random() % 3 == 0)
+      recipe.saved_modules =
+          one_of<SavedModules>(random, {SavedModules::Embedding, SavedModules::Head, SavedModules::Both});
     using costmodel::AdapterTargets;
     recipe.lora_targets = one_of<AdapterTargets>(
         random, {AdapterTargets::AllLinear, AdapterTargets::AllLinear, AdapterTargets::Attention,
@@ -86,6 +90,7 @@ Question random_fine_tuning(std::mt19937& random, const LaunchFormat& format) {
     recipe.lora_rank = recipe.lora_alpha = 0;
     recipe.lora_targets = costmodel::AdapterTargets::AllLinear;
     recipe.dora = recipe.double_quantization = false;
+    recipe.saved_modules = costmodel::SavedModules::None;
   }
   if (random() % 3 == 0)
     recipe.offload = one_of<std::uint8_t>(

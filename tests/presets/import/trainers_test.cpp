@@ -97,6 +97,51 @@ fsdp_config:
   EXPECT_THAT(plan.notes, Contains(HasSubstr("dropout in front of the adapters")));
 }
 
+/// PEFT's modules_to_save under the names of the three trainers; a table that is the output layer, too, has
+/// no copy to plan, and neither has another module.
+TEST(trainers, modules_train_as_a_whole_beside_the_adapters) {
+  using costmodel::SavedModules;
+  const std::string axolotl =
+      "base_model: meta-llama/Llama-3.1-8B\nadapter: lora\nlora_r: 16\nlora_alpha: 32\n"
+      "lora_target_linear: true\nbf16: true\nmicro_batch_size: 1\n"
+      "lora_modules_to_save:\n  - embed_tokens\n  - lm_head\n";
+  EXPECT_EQ(imported("a.yml", axolotl).request.recipe.saved_modules, SavedModules::Both);
+  const std::string factory =
+      "model_name_or_path: meta-llama/Llama-3.1-8B\nstage: sft\nfinetuning_type: lora\n"
+      "lora_target: all\nbf16: true\n";
+  EXPECT_EQ(imported("f.yaml", factory + "additional_target: embed_tokens\n").request.recipe.saved_modules,
+            SavedModules::Embedding);
+  const ImportedPlan other = imported("f.yaml", factory + "additional_target: lm_head,visual\n");
+  EXPECT_EQ(other.request.recipe.saved_modules, SavedModules::Head);
+  EXPECT_THAT(other.notes, Contains(HasSubstr("module visual")));
+  std::string tied = axolotl;
+  tied.replace(tied.find("Llama-3.1-8B"), 12, "Llama-3.2-1B");
+  const ImportedPlan parted = imported("a.yml", tied);
+  EXPECT_EQ(parted.request.recipe.saved_modules, SavedModules::None);
+  EXPECT_THAT(parted.notes, Contains(HasSubstr("a copy of embed_tokens")));
+}
+
+/// What PEFT saves beside its adapters says biases, too, which no trainer's file does.
+TEST(peft, adapter_config_is_a_plan_of_its_adapters) {
+  const std::string config = R"({"peft_type": "LORA", "base_model_name_or_path": "Qwen/Qwen2.5-7B", "r": 24,
+  "lora_alpha": 16, "lora_dropout": 0.0, "bias": "lora_only", "use_dora": false, "task_type": "CAUSAL_LM",
+  "target_modules": ["q_proj", "k_proj", "v_proj", "o_proj"], "modules_to_save": ["lm_head"],
+  "rank_pattern": {}, "layers_to_transform": null, "inference_mode": true})";
+  const ImportedPlan plan = imported("adapter_config.json", config);
+  const costmodel::Recipe& recipe = plan.request.recipe;
+  EXPECT_EQ(plan.request.model, JsonValue{"qwen2.5-7b"});
+  EXPECT_EQ(recipe.fine_tune, FineTune::Lora);
+  EXPECT_EQ(recipe.lora_rank, 24);
+  EXPECT_EQ(recipe.lora_alpha, 16);
+  EXPECT_EQ(recipe.lora_targets, AdapterTargets::Attention);
+  EXPECT_EQ(recipe.lora_bias, costmodel::TrainedBiases::Adapted);
+  EXPECT_EQ(recipe.saved_modules, costmodel::SavedModules::Head);
+  EXPECT_EQ(fate_of(plan, "layers_to_transform"), SettingFate::Ignored);
+  std::string other = config;
+  other.replace(other.find("LORA"), 4, "VERA");
+  EXPECT_EQ(fate_of(imported("adapter_config.json", other), "peft_type"), SettingFate::Unknown);
+}
+
 TEST(axolotl, trains_the_weights_in_the_type_that_it_loads) {
   const std::string text =
       "base_model: Qwen/Qwen2.5-7B\nsequence_len: 2048\nmicro_batch_size: 2\n"

@@ -693,6 +693,27 @@ TEST(launch_config, megatron_bridge_is_told_what_the_model_computes) {
   EXPECT_THAT(config(adapters, "bridge").text, HasSubstr("_target_: \"megatron.bridge.peft.dora.DoRA\"\n"));
 }
 
+/// huggingface/trl trl/trainer/model_config.py, axolotl-ai-cloud/axolotl src/axolotl/utils/schemas/peft.py,
+/// hiyouga/LLaMA-Factory src/llamafactory/hparams/finetuning_args.py. None of them passes LoraConfig a bias.
+TEST(launch_config, trainers_train_modules_beside_adapters) {
+  Scenario s = scenario("llama-3.1-8b", "8xH100", "zero0", "hf-eager");
+  s.recipe.fine_tune = costmodel::FineTune::Lora;
+  s.recipe.lora_rank = 16;
+  s.recipe.saved_modules = costmodel::SavedModules::Both;
+  const std::string list = "\nlora_modules_to_save: [\"embed_tokens\",\"lm_head\"]\n";
+  EXPECT_THAT(config(s, "trl").text, HasSubstr(list));
+  EXPECT_THAT(config(s, "axolotl").text, HasSubstr(list));
+  EXPECT_THAT(config(s, "llamafactory").text, HasSubstr("\nadditional_target: \"embed_tokens,lm_head\"\n"));
+  s.recipe.saved_modules = costmodel::SavedModules::Head;
+  EXPECT_THAT(config(s, "llamafactory").text, HasSubstr("\nadditional_target: \"lm_head\"\n"));
+  for (const char* trainer : {"trl", "axolotl", "llamafactory"}) {
+    EXPECT_THAT(config(s, trainer).gaps, Not(Contains(HasSubstr("biases that train"))));
+    s.recipe.lora_bias = costmodel::TrainedBiases::All;
+    EXPECT_THAT(config(s, trainer).gaps, Contains(HasSubstr("biases that train")));
+    s.recipe.lora_bias = costmodel::TrainedBiases::None;
+  }
+}
+
 TEST(launch_config, maxtexts_mesh_is_cut_at_the_nodes) {
   const auto text = [](const char* cluster, const char* layout) {
     return config(scenario("llama-3.1-8b", cluster, layout, "maxtext"), "maxtext").text;

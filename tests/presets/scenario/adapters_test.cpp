@@ -2,13 +2,18 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "costmodel/compute/kernel_time.h"
 #include "costmodel/compute/operations.h"
+#include "costmodel/memory/layer_ledger.h"
 #include "costmodel/parameters/trained_elements.h"
 #include "costmodel/spec/rules.h"
 #include "costmodel/step/estimate.h"
+#include "presets/json/read_json.h"
+#include "presets/json/vocabulary.h"
 #include "presets/scenario/scenario_request.h"
 
 namespace hexaplan::presets {
@@ -36,6 +41,11 @@ double trained(Scenario sc) {
   sc.layout = {};
   sc.cluster.gpus = 1;
   double sum = 0;
+  std::vector<costmodel::ParameterTensor> ends;
+  append_embedding_parameters(sc.model, ends);
+  append_head_parameters(sc.model, false, ends);
+  const costmodel::TrainedElements of_ends{sc, ends, false};
+  for (const auto& tensor : ends) sum += of_ends.of(tensor, static_cast<double>(tensor.elements()));
   for (std::int64_t i = 0; i < sc.model.layers; ++i) {
     std::vector<costmodel::ParameterTensor> tensors;
     append_layer_parameters(sc.model, class_of_layer(sc.model, i), tensors);
@@ -100,6 +110,72 @@ TEST(adapters, dora_trains_what_peft_counts) {
     EXPECT_EQ(of(row.model, costmodel::AdapterTargets::AllLinear), row.everywhere) << row.model;
     EXPECT_EQ(of(row.model, costmodel::AdapterTargets::QueryValue), row.queries_and_values) << row.model;
   }
+}
+
+/// tests/golden/trained_oracle.py: what PEFT trains beside its adapters, biases and whole modules.
+TEST(adapters, biases_and_modules_train_beside_them_as_peft_counts) {
+  const JsonValue file =
+      read_json_file(std::string{HEXAPLAN_SOURCE_DIR} + "/tests/golden/adapters/trained.json").root;
+  const auto word = [](const auto& words, const JsonValue& text) {
+    return std::ranges::find_if(words,
+                                [&](const auto& row) { return row.name == *text.get_if<std::string>(); })
+        ->value;
+  };
+  int rows = 0;
+  for (const JsonValue& row : *file.find("rows")->get_if<JsonArray>()) {
+    const std::string& model = *row.find("model")->get_if<std::string>();
+    Scenario sc =
+        scenario(model, FineTune::Lora, "hf-eager", "ddp", *row.find("rank")->get_if<std::int64_t>());
+    sc.recipe.lora_targets = word(kAdapterTargetNames, *row.find("targets"));
+    sc.recipe.lora_bias = word(kLoraBiasNames, *row.find("bias"));
+    sc.recipe.saved_modules = word(kSavedModulesNames, *row.find("saved"));
+    const auto expected = static_cast<double>(*row.find("trained")->get_if<std::int64_t>());
+    EXPECT_EQ(trained(sc), expected) << model << " row " << rows;
+    ++rows;
+  }
+  EXPECT_GE(rows, 25);
+}
+
+/// Llama-3.1-8B in bf16 under PEFT, its output layer of 128,256 × 4,096 trained: the frozen one stays
+/// (copies_saved_modules), and the copy has a parameter, a gradient and two moments in the loaded type. The
+/// executor trains its own, with masters.
+TEST(adapters, a_saved_module_has_states_of_its_own) {
+  const double head = 128'256.0 * 4'096;
+  const auto states = [](const char* framework, costmodel::SavedModules saved) {
+    Scenario sc = scenario("llama-3.1-8b", FineTune::Lora, framework, "ddp");
+    sc.recipe.saved_modules = saved;
+    sc.layout = {}, sc.cluster.gpus = 1;
+    std::vector<costmodel::ParameterTensor> ends;
+    append_head_parameters(sc.model, false, ends);
+    costmodel::TensorLedger ledger;
+    append_state_entries(sc, ends, -1, 1, ledger);
+    return size_of(ledger).value();
+  };
+  using costmodel::SavedModules;
+  EXPECT_EQ(states("hf-eager", SavedModules::Head) - states("hf-eager", SavedModules::None),
+            head * (2 + 2 + 4));
+  EXPECT_EQ(states("hexaplan", SavedModules::Head) - states("hexaplan", SavedModules::None),
+            head * (4 + 4 + 8));
+}
+
+TEST(adapters, what_trains_beside_them_is_refused_where_nothing_can) {
+  const auto rule = [](const Scenario& sc) {
+    const auto rejected = costmodel::first_rejection(sc);
+    return rejected ? std::string{rejected->rule} : std::string{};
+  };
+  const auto asked = [](const char* model, FineTune tuned, const char* framework, bool bias) {
+    Scenario sc = scenario(model, tuned, framework, "ddp");
+    if (bias) sc.recipe.lora_bias = costmodel::TrainedBiases::All;
+    if (!bias) sc.recipe.saved_modules = costmodel::SavedModules::Both;
+    return sc;
+  };
+  const std::string refused = "modules-train-beside-adapters";
+  EXPECT_EQ(rule(asked("llama-3.1-8b", FineTune::Lora, "hf-eager", true)), "");
+  EXPECT_EQ(rule(asked("llama-3.1-8b", FineTune::Ia3, "hf-eager", false)), "");
+  EXPECT_EQ(rule(asked("llama-3.1-8b", FineTune::Ia3, "hf-eager", true)), refused);
+  EXPECT_EQ(rule(asked("llama-3.1-8b", FineTune::Full, "hf-eager", false)), refused);
+  EXPECT_EQ(rule(asked("llama-3.1-8b", FineTune::Lora, "megatron", true)), refused);
+  EXPECT_EQ(rule(asked("llama-3.2-1b", FineTune::Lora, "hf-eager", false)), refused) << "tied embeddings";
 }
 
 /// Per layer of Llama-3.1-8B: q, k and v 4096 + 6144, o 8192, gate and up 4096 + 28672, down 18432

@@ -18,7 +18,6 @@
 namespace hexaplan::tests {
 namespace {
 
-using costmodel::AdapterTargets;
 using costmodel::ContextKind;
 using costmodel::Layout;
 using costmodel::RecomputeMode;
@@ -58,6 +57,10 @@ class PeftSteps {
 
   [[nodiscard]] Scenario scenario(const Layout& layout) const {
     Scenario sc = base_.scenario(layout);
+    if (const JsonValue* saved = file_.find("saved"); saved != nullptr)
+      sc.recipe.saved_modules = word_of(presets::kSavedModulesNames, *saved);
+    if (const JsonValue* bias = file_.find("bias"); bias != nullptr)
+      sc.recipe.lora_bias = word_of(presets::kLoraBiasNames, *bias);
     if (scales()) {
       sc.recipe.fine_tune = costmodel::FineTune::Ia3;
       return sc;
@@ -69,16 +72,33 @@ class PeftSteps {
     sc.recipe.dora = file_.find("dora") != nullptr;
     if (const JsonValue* alpha = file_.find("alpha"); alpha != nullptr)
       sc.recipe.lora_alpha = static_cast<std::int64_t>(number_in(*alpha));
-    const std::string& targets = *(*this)["targets"].get_if<std::string>();
-    sc.recipe.lora_targets =
-        std::ranges::find(presets::kAdapterTargetNames, targets, &presets::Named<AdapterTargets>::name)
-            ->value;
+    sc.recipe.lora_targets = word_of(presets::kAdapterTargetNames, (*this)["targets"]);
     return sc;
   }
 
-  /// Where PEFT has an element of an adapter: in the rows, or columns, in which the checkpoint has those of
-  /// the matrix that it stands beside.
+  /// The elements of a tensor that PEFT trains; 0: it trains none of that name.
+  [[nodiscard]] std::size_t elements_of(const std::string& tensor) const {
+    const JsonValue* found = (*this)["tensors"].find(tensor);
+    if (found == nullptr) return 0;
+    double elements = 1;
+    for (const double side : numbers_in(*found->find("shape"))) elements *= side;
+    return static_cast<std::size_t>(elements);
+  }
+  /// Where the checkpoint has an element of the model's own parameters; no name: they are padding.
+  [[nodiscard]] PeftElement stored_in_model(int unit, std::string_view name, std::int64_t index) const {
+    PeftElement out;
+    base_.map().visit(layer_of(unit), name, index, 1, [&](const StoredRun& run) {
+      out = {.name = base_.map().tensors()[run.tensor].name, .index = run.first};
+    });
+    return out;
+  }
+  /// Where PEFT has an element of what trains.
   [[nodiscard]] PeftElement stored(int unit, std::string_view name, std::int64_t index) const {
+    return is_adapter(name) ? stored_beside(unit, name, index) : stored_in_model(unit, name, index);
+  }
+  /// Of an adapter: in the rows, or columns, in which the checkpoint has those of
+  /// the matrix that it stands beside.
+  [[nodiscard]] PeftElement stored_beside(int unit, std::string_view name, std::int64_t index) const {
     if (scales()) return stored_scale(unit, name, index);
     const auto layers = costmodel::adaptable_layers();
     const auto layer = std::ranges::find_if(layers, [&](const costmodel::AdaptableLayer& l) {
@@ -133,23 +153,32 @@ class PeftSteps {
                                                               static_cast<std::size_t>(at.index));
   }
 
-  /// The executor's adapters as PEFT names and orders them.
+  /// What the executor trains as PEFT names and orders it.
   using Tensors = std::map<std::string, std::vector<double>>;
   [[nodiscard]] Tensors stored(const GlobalState::Tensors& tensors) const {
     Tensors out;
     for (const auto& [key, values] : tensors) {
-      if (!is_adapter(key.second)) continue;
       for (std::size_t i = 0; i < values.size(); ++i) {
         const PeftElement at = stored(key.first, key.second, static_cast<std::int64_t>(i));
+        const std::size_t elements = elements_of(at.name);
+        if (elements == 0) continue;
         std::vector<double>& tensor = out[at.name];
-        tensor.resize(values.size());
+        tensor.resize(elements);
         tensor.at(static_cast<std::size_t>(at.index)) = values[i];
       }
     }
     return out;
   }
+  /// True for a parameter of which PEFT trains nothing.
+  [[nodiscard]] bool is_frozen(int unit, std::string_view name) const {
+    return elements_of(stored(unit, name, 0).name) == 0;
+  }
 
  private:
+  template <class E, std::size_t N>
+  [[nodiscard]] static E word_of(const presets::Named<E> (&words)[N], const JsonValue& word) {
+    return std::ranges::find(words, *word.get_if<std::string>(), &presets::Named<E>::name)->value;
+  }
   using ModelMatrices = std::map<std::string, costmodel::ParameterTensor>;
   [[nodiscard]] static ModelMatrices matrices_of(const Scenario& sc) {
     std::vector<costmodel::ParameterTensor> tensors;
@@ -164,11 +193,9 @@ class PeftSteps {
   ModelMatrices matrices_;  // of a layer; the models here have equal ones
 };
 
-void expect_frozen_weights_as_before(const Repeated& run) {
-  for (const auto& [key, values] : run.before.tensors()) {
-    const bool frozen = !is_adapter(key.second);
-    EXPECT_EQ(values == run.master.tensors().at(key), frozen) << key.second;
-  }
+void expect_frozen_weights_as_before(const PeftSteps& golden, const Repeated& run) {
+  for (const auto& [key, values] : run.before.tensors())
+    EXPECT_EQ(values == run.master.tensors().at(key), golden.is_frozen(key.first, key.second)) << key.second;
 }
 
 void expect_steps_of_peft(const PeftSteps& golden, const Scenario& sc) {
@@ -183,7 +210,7 @@ void expect_steps_of_peft(const PeftSteps& golden, const Scenario& sc) {
     ASSERT_NEAR(run.report.steps[i].loss, losses[i], 10 * kOfLosses * losses[i]) << "step " << i + 1;
     ASSERT_NEAR(run.report.steps[i].gradient_norm, norms[i], kOfTensors * norms[i]) << "step " << i + 1;
   }
-  expect_frozen_weights_as_before(run);
+  expect_frozen_weights_as_before(golden, run);
   // m = (1 − β₁)·clipped gradient after the first step.
   const double clip = base.optimizer("clip");
   ASSERT_LT(clip, norms[0]) << "the step must clip";
@@ -259,7 +286,9 @@ INSTANTIATE_TEST_SUITE_P(models, steps_of_peft,
                                          "opt", "mistral_alpha", "dora_llama", "dora_qwen2_qv",
                                          "dora_gemma2_attention", "dora_opt", "qdora_phi", "qlora_stablelm",
                                          "qlora_phi", "qlora_llama", "qlora_llama_double", "qlora_phi_double",
-                                         "ia3_llama", "ia3_qwen2", "ia3_gemma2", "ia3_opt"),
+                                         "ia3_llama", "ia3_qwen2", "ia3_gemma2", "ia3_opt", "bias_qwen2",
+                                         "bias_opt", "bias_phi_mlp", "bias_dora_starcoder2", "saved_llama",
+                                         "saved_mistral", "ia3_saved_mistral"),
                          [](const testing::TestParamInfo<std::string>& test) { return test.param; });
 
 }  // namespace

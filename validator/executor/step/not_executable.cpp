@@ -193,6 +193,14 @@ constexpr std::array kMissing{
         "executor-adapters", "IA3's scales inside experts are not executed",
         "use LoRA with lora-targets attention, qkv or qv",
         [](const Scenario& s) { return s.recipe.fine_tune == costmodel::FineTune::Ia3 && s.model.is_moe(); }},
+    Missing{
+        "executor-adapters",
+        "biases of recurrences, of an embedding's norm, or of values without keys are not executed beside "
+        "adapters",
+        "use lora-bias none, or lora-targets all-linear with lora-bias lora-only",
+        [](const Scenario& s) {
+          return costmodel::trains_adapters(s.recipe) && !costmodel::trained_biases_are_operations(s);
+        }},
     Missing{"executor-adapters", "a number of trained parameters does not say how wide adapters are",
             "use lora-rank",
             [](const Scenario& s) {

@@ -463,7 +463,9 @@ Tensor Stage::modules_gradient(const ModelChunk& chunk, InFlight& flight, Tensor
 }
 
 void Stage::embedding_gradient(InFlight& flight, Tensor d) {
-  if (costmodel::adapters_are_operations(rank_.scenario)) return d.free();  // nothing there is trained
+  const bool frozen = costmodel::adapters_are_operations(rank_.scenario) &&
+                      !costmodel::trains_embedding(rank_.scenario.recipe);
+  if (frozen) return d.free();
   const bool reads = costmodel::embedding_backward_reads_parameters(rank_.scenario);
   if (reads) embedding_->gather(rank_, Pass::BackwardData);
   embedding_->open_gradients(rank_);
