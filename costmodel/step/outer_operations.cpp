@@ -7,7 +7,6 @@
 #include "costmodel/spec/stage_plan.h"
 #include "costmodel/step/layer_cost.h"
 #include "costmodel/step/optimizer_operations.h"
-#include "costmodel/units/mutation.h"
 
 namespace hexaplan::costmodel {
 namespace {
@@ -16,7 +15,7 @@ constexpr double kFp32Bytes = bytes_per_element(DType::Fp32);
 
 /// A step's share of what is done once in an outer step.
 double of_every_step(const Scenario& sc) {
-  return 1.0 / static_cast<double>(mutant("outer-steps-count-in-every-step") ? 1 : sc.recipe.outer.every);
+  return 1.0 / static_cast<double>(sc.recipe.outer.every);
 }
 
 /// Parameter by parameter (meta-pytorch/torchft@73dafea torchft/local_sgd.py _allreduce_per_param), in types

@@ -204,7 +204,8 @@ class UnitOperations {
   void take_outer_step(const FlatSizes& flat, double units) {
     const OuterSteps& outer = sc_.recipe.outer;
     if (!outer.taken()) return;
-    const double times = units / static_cast<double>(outer.every);
+    const std::int64_t every = mutant("outer-steps-count-in-every-step") ? 1 : outer.every;
+    const double times = units / static_cast<double>(every);
     if (sc_.layout.outer_replicas > 1)
       add("outer.gradient_reduce", Pass::Step, CollectiveKind::AllReduce, Group::Outer,
           flat.shard() * bytes_per_element(outer.dtype), times);
