@@ -16,6 +16,7 @@
 #include <QSaveFile>
 #include <QSvgGenerator>
 #include <QToolTip>
+#include <QWhatsThis>
 #include <algorithm>
 #include <cmath>
 
@@ -260,6 +261,8 @@ void PlotView::keyPressEvent(QKeyEvent* event) {
       QToolTip::hideText();
       setCurrentItem(-1);
       return;
+    case Qt::Key_Question:
+      return QWhatsThis::showText(mapToGlobal(QPoint(width() / 2, 0)), whatsThis(), this);
     default:
       break;
   }

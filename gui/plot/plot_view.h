@@ -15,7 +15,8 @@ namespace hexaplan::gui {
 /// exports itself as PNG, SVG or PDF.
 ///
 /// Keys: arrows go from item to item, Home and End to the first and last, Enter and Space activate, Escape
-/// leaves. Each chart adds its own and names them in its `whatsThis`.
+/// leaves, a question mark says what a chart shows and its keys. Each chart adds its own and names them in
+/// its `whatsThis`.
 class PlotView : public QWidget {
   Q_OBJECT
  public:

@@ -2,13 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <QAccessible>
+#include <QApplication>
 #include <QFontMetricsF>
 #include <QPainter>
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QWhatsThis>
 #include <QWheelEvent>
+#include <algorithm>
 #include <memory>
 
 #include "costmodel/simulate/simulation.h"
@@ -112,6 +115,25 @@ TEST(views, arrows_reach_every_item_and_enter_activates_it) {
     EXPECT_EQ(view->currentItem(), view->itemCount() - 1);
     QTest::keyClick(view.get(), Qt::Key_Escape);
     EXPECT_EQ(view->currentItem(), -1);
+  }
+}
+
+TEST(views, a_question_mark_says_what_they_show_and_their_keys) {
+  const auto said = [] {
+    const auto tops = QApplication::topLevelWidgets();
+    const auto help = std::find_if(tops.begin(), tops.end(), [](const QWidget* top) {
+      return top->inherits("QWhatsThat") && top->isVisible();
+    });
+    return help != tops.end();
+  };
+  for (const auto& view : everyView()) {
+    view->resize(400, 300);
+    view->show();
+    EXPECT_FALSE(said());
+    QTest::keyClick(view.get(), Qt::Key_Question, Qt::ShiftModifier);
+    EXPECT_TRUE(said()) << view->accessibleName().toStdString();
+    QWhatsThis::hideText();
+    QCoreApplication::processEvents();
   }
 }
 
