@@ -200,9 +200,11 @@ void MainWindow::open(const QString& path) {
 /// One after the other, in their order: a model and the script that launches it, the traces of all ranks.
 void MainWindow::openAll(QStringList paths, const QStringList& problems) {
   const QString path = paths.takeFirst();
-  readInBackground(this, path, [=, this](const FileContent& content) {
+  readInBackground(this, path, [=, this, reading = beginReading(path)](const FileContent& content) {
     QStringList unread = problems;
-    if (const auto* unusable = std::get_if<UnusableFile>(&content)) {
+    if (!endReading(*reading)) {
+      // Given up: as if it had not been asked for.
+    } else if (const auto* unusable = std::get_if<UnusableFile>(&content)) {
       unread.append(unusable->problem);
     } else {
       take(path, content);
@@ -211,6 +213,24 @@ void MainWindow::openAll(QStringList paths, const QStringList& problems) {
     emit opened(path);
     if (!paths.isEmpty()) openAll(paths, unread);
   });
+}
+
+std::shared_ptr<MainWindow::Reading> MainWindow::beginReading(const QString& path) {
+  auto reading = std::make_shared<Reading>();
+  constexpr int kNoticed = 300;  // milliseconds
+  QTimer::singleShot(kNoticed, this, [this, reading, name = QFileInfo{path}.fileName()] {
+    if (reading->done) return;
+    reading->said = tr("Reading %1 …").arg(name);
+    message_->say(reading->said, false, {{tr("Cancel"), [reading] { reading->given_up = true; }}},
+                  MessageBar::never);
+  });
+  return reading;
+}
+
+bool MainWindow::endReading(Reading& reading) {
+  reading.done = true;
+  if (!reading.said.isEmpty() && message_->text() == reading.said) message_->hide();
+  return !reading.given_up;
 }
 
 void MainWindow::take(const QString& path, const FileContent& content) {
@@ -355,9 +375,10 @@ void MainWindow::takeRunFile(const QString& path) {
     return;
   }
   auto* watcher = new QFutureWatcher<MeasuredFilePtr>{this};
-  connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher] {
+  connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher, reading = beginReading(path)] {
     const MeasuredFilePtr file = watcher->result();
     watcher->deleteLater();
+    if (!endReading(*reading)) return;
     if (file->measured) return takeMeasurements(file);
     showMessage(tr("Not opened: %1").arg(file->problem), true);
   });

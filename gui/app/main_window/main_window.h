@@ -3,6 +3,7 @@
 #include <QPointer>
 #include <QTimer>
 #include <functional>
+#include <memory>
 
 #include "gui/app/document/recovery.h"
 #include "gui/app/document/scenario_document.h"
@@ -113,6 +114,15 @@ class MainWindow : public QMainWindow {
   void takeMeasurements(const MeasuredFilePtr& file);
   void takeTrace(const QString& path);
   void takeRunFile(const QString& path);
+  /// A file on its way.
+  struct Reading {
+    QString said;  // once it takes long
+    bool given_up = false, done = false;
+  };
+  /// Says so once it takes long, with a button that gives it up.
+  std::shared_ptr<Reading> beginReading(const QString& path);
+  /// Whether what was read is still wanted; what was said of it ends.
+  bool endReading(Reading& reading);
   void showBytesIn(ByteUnit unit);
   void showMessage(const QString& text, bool problem);
   void copyShareLink();

@@ -372,6 +372,28 @@ class WindowFilesTest : public WindowFixture {
     QCOMPARE(terms->index(0, 2).data(Qt::UserRole).toDouble(), answer().estimate.peak().device.value());
   }
 
+  void a_file_that_takes_long_to_read_says_so_and_can_be_given_up() {
+    startWith("llama-3.1-8b", "8xH100");
+    choose("framework", "fsdp2");
+    const QByteArray log =
+        contentOf(QStringLiteral(HEXAPLAN_SOURCE_DIR "/tests/presets/runs/logs/torchtitan.log"));
+    constexpr qsizetype kLong = 60'000'000;  // bytes: a second and more
+    const QString path = written(folder_, "long.log", log.repeated(kLong / log.size()));
+    QSignalSpy opened{window_.get(), &MainWindow::opened};
+    window_->open(path);
+    QTRY_VERIFY_WITH_TIMEOUT(window_->message().contains("Reading long.log"), kPatience);
+    QTest::mouseClick(find<QPushButton>("offer.0"), Qt::LeftButton);
+    QVERIFY(window_->message().isEmpty());
+    QVERIFY(opened.count() > 0 || opened.wait(kPatience));
+    QTest::qWait(500);
+    QVERIFY2(window_->document().measured().empty() && window_->message().isEmpty(), "it was given up");
+    QVERIFY(!find<QWidget>("validationPage")->isVisible());
+    // Not given up, it arrives.
+    window_->open(path);
+    QTRY_COMPARE_WITH_TIMEOUT(window_->document().measured().size(), std::size_t{1}, kPatience);
+    QVERIFY(window_->message().isEmpty());
+  }
+
   void files_are_written_alike_in_every_locale() {
     startWith("llama-3.1-8b", "8xH100");
     choose("cluster.price", "2.5");
