@@ -83,6 +83,7 @@ class StepReplay {
     const Unit* words = nullptr;          // what modules look up
     /// Losses that follow one another: of the last layer and, where each is made at once, of every module.
     std::size_t losses = 0;
+    friend bool operator==(const ChunkPlan&, const ChunkPlan&) = default;
     [[nodiscard]] bool reads_by_head(const Unit& unit) const {
       return std::ranges::find(of_head, &unit) != of_head.end();
     }
