@@ -1,6 +1,7 @@
 #include "costmodel/program/activation_memory.h"
 
 #include <cstddef>
+#include <cstdint>
 
 #include "costmodel/memory/layer_ledger.h"
 #include "costmodel/memory/unit_buffers.h"
@@ -28,7 +29,26 @@ ActivationMemory::ActivationMemory(const Scenario& sc, const LocalDims& dims,
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
     if (!used[c]) continue;
     ClassPart& part = classes_[c];
-    append_layer(sc, dims, layer_class_at(sc.model, static_cast<int>(c)), part);
+    const LayerClass kind = layer_class_at(sc.model, static_cast<int>(c));
+    LayerClass own = kind;
+    own.mtp = false;
+    const auto like = static_cast<std::size_t>(index_of(own));
+    if (!kind.mtp || !used[like]) {
+      append_layer(sc, dims, kind, part);
+      continue;
+    }
+    // A module has what leads to its layer besides.
+    part = classes_[like];
+    TensorLedger before;
+    program::append_kept_before_layer(sc, dims, kind, false, before);
+    part.saved.ledger.insert(part.saved.ledger.begin(), before.begin(), before.end());
+    program::append_kept_before_layer(sc, dims, kind, true, part.checkpoint.ledger);
+    const auto name = [&](Part& of) {
+      for (TensorEntry& entry : of.ledger) entry.layer_class = static_cast<std::int8_t>(c);
+    };
+    for (Part* of : {&part.saved, &part.checkpoint}) name(*of);
+    for (auto* sets : {&part.forward, &part.backward})
+      for (WorkingSet& set : *sets) name(set.part);
   }
   append_stream_buffers(sc, dims, streams_.ledger);
   append_receive_buffers(sc, dims, receives_.ledger);

@@ -1,6 +1,7 @@
 #include "costmodel/program/variants.h"
 
 #include <cstdint>
+#include <unordered_map>
 #include <utility>
 
 #include "costmodel/program/compile.h"
@@ -53,12 +54,12 @@ const Variant& variant_of(const Scenario& sc, Part part, LayerClass kind, const 
   struct Memo {
     ModelSpec model;
     std::vector<Variant> variants;
-    std::vector<std::uint64_t> tags;  // by variant
+    std::unordered_multimap<std::uint64_t, std::size_t> by_tag;  // places
   };
   constexpr std::size_t kMost = 512;  // a search asks for some dozens
   thread_local Memo memo;
   if (memo.variants.size() >= kMost || memo.model != sc.model)
-    memo = {.model = sc.model, .variants = {}, .tags = {}};
+    memo = {.model = sc.model, .variants = {}, .by_tag = {}};
   LayerClass told;
   if (part == Part::Layer) {
     told = kind;
@@ -68,9 +69,9 @@ const Variant& variant_of(const Scenario& sc, Part part, LayerClass kind, const 
   const bool fused_loss = part == Part::Head && fuses_cross_entropy(sc);
   const bool norm_apart = part == Part::Head && runs_final_norm_apart(sc);
   const std::uint64_t tag = tag_of(part, told, fused_loss, norm_apart, t);
-  for (std::size_t i = 0; i < memo.tags.size(); ++i) {
-    if (memo.tags[i] != tag) continue;
-    const Variant& v = memo.variants[i];
+  const auto [first, last] = memo.by_tag.equal_range(tag);
+  for (auto place = first; place != last; ++place) {
+    const Variant& v = memo.variants[place->second];
     if (v.part == part && v.kind == told && v.fused_loss == fused_loss && v.norm_apart == norm_apart &&
         v.techniques == t)
       return v;
@@ -78,7 +79,7 @@ const Variant& variant_of(const Scenario& sc, Part part, LayerClass kind, const 
   Program program = compile(forward_of(sc, part, kind), of_layer(t, told));
   Footprint footprint{program};
   std::vector<Step> steps = steps_of(program);
-  memo.tags.push_back(tag);
+  memo.by_tag.emplace(tag, memo.variants.size());
   memo.variants.push_back({.part = part,
                            .kind = told,
                            .fused_loss = fused_loss,

@@ -57,8 +57,13 @@ LayersByClass layers_by_class(const ModelSpec& model, std::int64_t first, std::i
   const AttentionSpec& attention = model.attention;
   const bool rotated = attention.unrotated_period == 0 && attention.unrotated_layers.empty();
   const bool uniform = !model.is_recurrent() && !model.single_branches;
-  if (uniform && !model.is_moe() && attention.window == 0 && rotated) {  // all are alike
-    layers[static_cast<std::size_t>(index_of({}))] = static_cast<int>(count);
+  const MoeSpec& moe = model.moe;
+  const bool dense_first = !model.is_moe() || (moe.period <= 1 && moe.dense_layers.empty());
+  if (uniform && dense_first && attention.window == 0 && rotated && first + count <= model.layers) {
+    const std::int64_t dense =
+        model.is_moe() ? std::clamp<std::int64_t>(moe.first_k_dense - first, 0, count) : count;
+    layers[static_cast<std::size_t>(index_of({}))] = static_cast<int>(dense);
+    layers[static_cast<std::size_t>(index_of({.moe = true}))] += static_cast<int>(count - dense);
     return layers;
   }
   for (std::int64_t layer = first; layer < first + count; ++layer)

@@ -124,11 +124,13 @@ std::int64_t MultipliedMatrices::mean(double MultipliedMatrices::*by_flops) cons
 }
 
 MultipliedMatrices& MultipliedMatrices::operator+=(const MultipliedMatrices& other) {
+  if (other.count == 0) return *this;  // most optimizers multiply none
   for (double MultipliedMatrices::*sum : kMatrixSums) this->*sum += other.*sum;
   return *this;
 }
 
 MultipliedMatrices operator*(MultipliedMatrices m, double factor) {
+  if (m.count == 0) return m;
   for (double MultipliedMatrices::*sum : kMatrixSums) m.*sum *= factor;
   return m;
 }
@@ -180,9 +182,11 @@ ModelParameters::ModelParameters(const Scenario& sc, const std::vector<StagePlan
 
 StageParameters ModelParameters::of(const StagePlan& stage) const {
   StageParameters sum;
-  for (std::size_t c = 0; c < kLayerClasses; ++c) sum += layers_[c] * stage.layers[c];
-  sum += embedding_ * stage.embedding;
-  sum += head_ * stage.head;
+  for (std::size_t c = 0; c < kLayerClasses; ++c) {
+    if (stage.layers[c] > 0) sum += layers_[c] * stage.layers[c];
+  }
+  if (stage.embedding > 0) sum += embedding_ * stage.embedding;
+  if (stage.head > 0) sum += head_ * stage.head;
   return sum;
 }
 
