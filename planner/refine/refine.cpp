@@ -95,22 +95,18 @@ class Stages {
         pricer_{sc, calibration},
         counts_{sc, whole_},
         totals_{totals_of(price_layers(sc, local_dims(sc), pricer_, used_))},
-        parameters_{sc, used_},
-        activations_{sc, local_dims(sc), used_},
         combiner_{sc, message_time(sc, local_dims(sc), pricer_)},
-        microbatches_{static_cast<double>(microbatches_per_step(sc))} {
-    parameters_.sum();
-    activations_.sum();
-    TensorLedger device;
-    append_device_entries(sc, device_overhead(sc, calibration), device);
-    device_ = load_of(device);
-  }
+        microbatches_{static_cast<double>(microbatches_per_step(sc))} {}
 
   /// From now on all stages recompute `count` layers of each chunk.
   void recompute_everywhere(int count) {
     common_ = count;
-    known_.clear();
-    latest_ = {};
+    forget_costs();
+  }
+  /// Whether stages have to fit, from now on. Where they don't they recompute the least that may be chosen.
+  void limit_memory(bool limits) {
+    limits_memory_ = limits;
+    forget_costs();
   }
 
   /// `stage` with the model's layers [begin, begin + layers), until the next recompute_everywhere. Where the
@@ -149,49 +145,86 @@ class Stages {
     return plan;
   }
 
+  void forget_costs() {
+    known_.clear();
+    latest_ = {};
+  }
+
+  /// What a stage is, wherever in the pipeline it stands and however much of it is recomputed.
+  struct Content {
+    StagePlan whole;
+    std::optional<MemoryLoad> load;  // of its parameters, and of what belongs to no stage
+    std::optional<StageTransfers> transfers;
+    /// By the layer that it begins with, 0 where all are alike, and recomputed layers of each chunk.
+    std::map<std::pair<std::int64_t, int>, StageCost> costs;
+  };
+  [[nodiscard]] Content& content_of(const Key& key) {
+    const auto& [stage, layers, place] = key;
+    const bool first = stage == 0, last = stage + 1 == sc_.layout.pp;
+    const auto [entry, made] = contents_.try_emplace({first, last, layers});
+    if (made) entry->second.whole = with_ends(sc_, layers, first, last);
+    return entry->second;
+  }
+
+  /// What memory is summed from.
+  struct Memory {
+    ParameterMemory parameters;
+    ActivationMemory activations;
+    MemoryLoad device;
+  };
+  [[nodiscard]] const Memory& memory() {
+    if (memory_) return *memory_;
+    TensorLedger device;
+    append_device_entries(sc_, device_overhead(sc_, calibration_), device);
+    memory_.emplace(Memory{{sc_, used_}, {sc_, local_dims(sc_), used_}, load_of(device)});
+    memory_->parameters.sum();
+    memory_->activations.sum();
+    return *memory_;
+  }
+
   /// Recomputing more costs time and frees memory: the fewest layers that fit.
-  [[nodiscard]] int fewest_that_fit(int stage, std::int64_t begin, const StagePlan& whole) const {
-    MemoryLoad load = parameters_.load(sc_, whole);
-    load += device_;
+  [[nodiscard]] int fewest_that_fit(int stage, std::int64_t begin, Content& content) {
+    const Memory& of = memory();
+    if (!content.load) {
+      content.load = of.parameters.load(sc_, content.whole);
+      *content.load += of.device;
+    }
     const double in_flight = microbatches_in_flight(sc_.layout, microbatches_per_step(sc_), stage);
     const Allocator allocator = allocator_of(sc_);
-    const auto [least, most] =
-        counts_to_try(stage, static_cast<int>(ceil_div(whole.total_layers(), sc_.layout.vpp)));
+    const auto [least, most] = counts_to_try(stage, layers_of_chunk(content));
     for (int count = least; count <= most; ++count) {
-      const LiveLoad live = activations_.load(recomputing(whole, begin, count), in_flight);
-      if (device_peak(load, live, allocator).needed <= most_memory_) return count;
+      const LiveLoad live = of.activations.load(recomputing(content.whole, begin, count), in_flight);
+      if (device_peak(*content.load, live, allocator).needed <= most_memory_) return count;
     }
     return kDoesNotFit;
   }
+  [[nodiscard]] int fewest_of(const Key& key, std::int64_t begin, Content& content) {
+    const auto [entry, made] = fewest_.try_emplace(key, kDoesNotFit);
+    if (made) entry->second = fewest_that_fit(std::get<0>(key), begin, content);
+    return entry->second;
+  }
 
-  /// What a stage is, however much of it is recomputed.
-  struct Content {
-    StagePlan whole;
-    int fewest = kDoesNotFit;  // recomputed layers of each chunk that fit
-    StageTransfers transfers;
-  };
-  [[nodiscard]] const Content& content_of(const Key& key, std::int64_t begin) {
-    const auto [entry, made] = contents_.try_emplace(key);
-    Content& content = entry->second;
-    if (made) {
-      const auto& [stage, layers, place] = key;
-      content.whole = with_ends(sc_, layers, stage == 0, stage + 1 == sc_.layout.pp);
-      content.fewest = fewest_that_fit(stage, begin, content.whole);
-      if (content.fewest != kDoesNotFit)
-        content.transfers = price_transfers(sc_, calibration_, pricer_, counts_, content.whole);
-    }
-    return content;
+  [[nodiscard]] int layers_of_chunk(const Content& content) const {
+    return static_cast<int>(ceil_div(content.whole.total_layers(), sc_.layout.vpp));
   }
 
   [[nodiscard]] StageCost price(const Key& key, std::int64_t begin) {
-    const Content& content = content_of(key, begin);
-    if (content.fewest == kDoesNotFit) return {};
-    const auto of_chunk = static_cast<int>(ceil_div(content.whole.total_layers(), sc_.layout.vpp));
-    const int count = common_ ? std::min(*common_, of_chunk) : content.fewest;
-    StageCost cost = timed(recomputing(content.whole, begin, count), content.transfers,
-                           neighbours_of(std::get<0>(key), sc_.layout.pp));
+    const auto& [stage, layers, place] = key;
+    Content& content = content_of(key);
+    const int of_chunk = layers_of_chunk(content);
+    const int fewest = limits_memory_ ? fewest_of(key, begin, content) : counts_to_try(stage, of_chunk).first;
+    if (fewest == kDoesNotFit) return {};
+    const int count = common_ ? std::min(*common_, of_chunk) : fewest;
+    const auto [entry, made] = content.costs.try_emplace({place, count});
+    if (made) {
+      if (!content.transfers)
+        content.transfers = price_transfers(sc_, calibration_, pricer_, counts_, content.whole);
+      entry->second = timed(recomputing(content.whole, begin, count), *content.transfers,
+                            neighbours_of(stage, sc_.layout.pp));
+    }
+    StageCost cost = entry->second;
     cost.recomputed = count;
-    cost.fewest = content.fewest;
+    cost.fewest = fewest;
     return cost;
   }
 
@@ -215,11 +248,10 @@ class Stages {
   Pricer pricer_;
   ModelParameters counts_;
   LayerTotals totals_;
-  ParameterMemory parameters_;
-  ActivationMemory activations_;
   StepCombiner combiner_;
-  MemoryLoad device_;
   double microbatches_;
+  bool limits_memory_ = true;
+  std::optional<Memory> memory_;  // once it is asked for
   /// What was asked for last.
   struct Latest {
     int stage = 0;
@@ -228,7 +260,8 @@ class Stages {
   };
   Latest latest_;
   std::map<Key, StageCost> known_;
-  std::map<Key, Content> contents_;
+  std::map<Key, int> fewest_;
+  std::map<std::tuple<bool, bool, Counts>, Content> contents_;  // by whether it is first and last
 };
 
 struct Split {
@@ -406,6 +439,15 @@ Split best_with_one_count(const Scenario& sc, Stages& stages, const std::vector<
   return best;
 }
 
+/// Whether even with all the memory it wants no split is faster than `longest`. Where stages choose how much
+/// they recompute, each for itself, nothing is said.
+bool is_too_slow(const Scenario& sc, Stages& stages, const std::vector<int>& own, double longest) {
+  stages.limit_memory(false);
+  const bool slow = Dealer{sc, stages, own}.least_step(longest) >= longest;
+  stages.limit_memory(true);
+  return slow;
+}
+
 /// The recipe's recomputation with `recomputed` layers by stage.
 Recompute recompute_of(Recompute recompute, const std::vector<int>& recomputed, bool per_stage) {
   if (std::all_of(recomputed.begin(), recomputed.end(), [](int n) { return n == 0; })) return {};
@@ -454,6 +496,8 @@ std::optional<Plan> refine(const SearchProblem& problem, const Plan& plan, bool 
   const bool exact = has_closed_form(sc.layout, static_cast<int>(microbatches_per_step(sc)));
   const double cutoff = exact ? smaller(longest, plan.price.step).value() : kNever;
   const bool per_stage = sc.framework.abilities.recompute_per_stage;
+  const bool chooses_by_stage = choose && per_stage;
+  if (cutoff < kNever && !chooses_by_stage && is_too_slow(sc, stages, own, cutoff)) return std::nullopt;
   const Split split = choose && !per_stage ? best_with_one_count(sc, stages, own, cutoff)
                                            : Dealer{sc, stages, own}.best(cutoff);
   if (split.layers.empty()) return std::nullopt;

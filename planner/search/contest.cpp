@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "costmodel/schedule/schedule.h"
 #include "costmodel/simulate/simulated_totals.h"
 #include "costmodel/simulate/simulation.h"
 #include "planner/refine/refine.h"
@@ -197,15 +198,15 @@ class ContestRun {
     if (!usable(f.refined)) return *f.even;
     return usable(f.even) && f.even->cautious_step() <= f.refined->cautious_step() ? *f.even : *f.refined;
   }
-  [[nodiscard]] Scored score_of(const Finalist& f) const {
-    const Variant& best = best_of(f);
-    const Bytes peak = best.plan.price.peak;
-    return {.goal = goal_.of(best.plan.hardware, best.cautious_step(), peak),
-            .step = best.step(),
+  [[nodiscard]] Scored score_of(const Variant& variant, const Candidate& place) const {
+    const Bytes peak = variant.plan.price.peak;
+    return {.goal = goal_.of(variant.plan.hardware, variant.cautious_step(), peak),
+            .step = variant.step(),
             .peak = peak,
-            .candidate = f.place,
-            .weight = best.caution * goal_.steps(best.plan.hardware)};
+            .candidate = place,
+            .weight = variant.caution * goal_.steps(variant.plan.hardware)};
   }
+  [[nodiscard]] Scored score_of(const Finalist& f) const { return score_of(best_of(f), f.place); }
 
   /// Finalists that a ranking would list now, best first: of a kind the best one. `all`: with those that are
   /// not priced in full yet.
@@ -288,21 +289,63 @@ class ContestRun {
     }
   }
 
+  /// Of every kind the best that is priced in full.
+  [[nodiscard]] std::vector<std::pair<Kind, Scored>> best_of_kinds() const {
+    std::vector<std::pair<Kind, Scored>> best;
+    for (const Finalist& f : finalists_) {
+      if (!f.priced || !usable(f)) continue;
+      const Kind kind{best_of(f).plan};
+      const Scored score = score_of(f);
+      const auto known =
+          std::find_if(best.begin(), best.end(), [&](const auto& other) { return other.first == kind; });
+      if (known == best.end()) {
+        best.emplace_back(kind, score);
+      } else if (better(score, known->second)) {
+        known->second = score;
+      }
+    }
+    return best;
+  }
+
+  /// Whether the variant is of a kind of which a better plan is priced, even if simulation takes as much off
+  /// this one as it has taken off any of its schedule: a list would not have it.
+  [[nodiscard]] bool is_beaten_in_kind(const Variant& variant, const Candidate& place,
+                                       const std::vector<std::pair<Kind, Scored>>& best) const {
+    const Kind kind{variant.plan};
+    const auto known =
+        std::find_if(best.begin(), best.end(), [&](const auto& other) { return other.first == kind; });
+    if (known == best.end()) return false;
+    const Scenario sc = scenario_of(problem_, variant.plan);
+    const bool closed = has_closed_form(sc.layout, static_cast<int>(microbatches_per_step(sc)));
+    const double spread = closed ? spread_ : std::max(spread_, kReplayedSpread);
+    return !could_pass(score_of(variant, place), known->second, spread, goal_.follows_step_time());
+  }
+
   [[nodiscard]] std::vector<Finalist*> unpriced_that_could_pass() {
+    constexpr std::size_t most_of_kind = 4;  // at a time: the best of them beats the others
     const auto last = last_of(false);
+    const std::vector<std::pair<Kind, Scored>> best = best_of_kinds();
     std::vector<std::pair<Scored, Finalist*>> waiting;
     for (Finalist& f : finalists_) {
       if (f.priced || !usable(f) || problem_.top == 0) continue;
       const Scored score = score_of(f);
-      if (!last || could_pass(score, *last, spread_, goal_.follows_step_time()))
-        waiting.emplace_back(score, &f);
+      if (last && !could_pass(score, *last, spread_, goal_.follows_step_time())) continue;
+      const auto beaten = [&](const std::optional<Variant>& v) {
+        return !usable(v) || is_beaten_in_kind(*v, f.place, best);
+      };
+      if (!beaten(f.even) || !beaten(f.refined)) waiting.emplace_back(score, &f);
     }
     std::sort(waiting.begin(), waiting.end(),
               [](const auto& a, const auto& b) { return better(a.first, b.first); });
-    if (waiting.size() > kBatch) waiting.resize(kBatch);
     std::vector<Finalist*> out;
-    out.reserve(waiting.size());
-    for (const auto& [score, finalist] : waiting) out.push_back(finalist);
+    std::vector<Kind> kinds;
+    for (const auto& [score, finalist] : waiting) {
+      const Kind kind{best_of(*finalist).plan};
+      if (std::cmp_greater_equal(std::count(kinds.begin(), kinds.end(), kind), most_of_kind)) continue;
+      kinds.push_back(kind);
+      out.push_back(finalist);
+      if (out.size() == kBatch) break;
+    }
     return out;
   }
 

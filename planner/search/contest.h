@@ -14,6 +14,8 @@ namespace hexaplan::planner {
 /// simulated: the largest seen for schedules with a closed form (docs/search.md). A plan that differs more
 /// raises it.
 inline constexpr double kSimulationSpread = 0.03;
+/// The most that it has taken off the closed form of a schedule that is replayed.
+inline constexpr double kReplayedSpread = 0.2;
 
 /// The best plans of a search, refined and simulated.
 struct Finalists {

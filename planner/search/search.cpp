@@ -14,6 +14,7 @@
 
 #include "planner/search/contest.h"
 #include "planner/search/findings.h"
+#include "planner/search/pipelines.h"
 #include "planner/search/rejections.h"
 #include "planner/search/unit_order.h"
 #include "planner/search/unit_search.h"
@@ -78,14 +79,17 @@ class UnitsRun {
  public:
   /// `order`: numbers of the units as they begin.
   UnitsRun(const SearchProblem& problem, const Work& work, const std::vector<std::size_t>& order,
-           const SearchOptions& options)
+           const SearchOptions& options, double expected_spread)
       : problem_{problem},
         work_{work},
         options_{options},
+        expected_spread_{expected_spread},
         order_{order},
         report_{options, work.units.size()} {
-    for (std::size_t m = 0; m < problem.hardware.size(); ++m)
+    for (std::size_t m = 0; m < problem.hardware.size(); ++m) {
       found_.of_hardware.emplace_back(problem.top, options.room);
+      pipelines_.push_back(std::make_shared<Pipelines>(counts_layers(work.spaces[m])));
+    }
   }
 
   /// The first units run in rounds, each of as many as ran before it, whose best plans it knows.
@@ -121,8 +125,10 @@ class UnitsRun {
   [[nodiscard]] UnitFindings run_unit(const UnitStart& begin) {
     UnitFindings result{begin.place, std::make_unique<Findings>(problem_.top, options_.room)};
     const Unit& unit = unit_at(begin.place);
-    UnitSearch search{problem_, work_.spaces[unit.hardware], unit.hardware, &closest_};
+    UnitSearch search{problem_, work_.spaces[unit.hardware], unit.hardware, &closest_,
+                      pipelines_[unit.hardware]};
     if (options_.every_layout) search.price_every_layout();
+    search.expect_spread(expected_spread_);
     search.run(unit, static_cast<std::uint32_t>(order_[begin.place]), *result.findings, options_.stop,
                begin.incumbents.get());
     report_.finished(result.findings->counts.priced);
@@ -143,6 +149,8 @@ class UnitsRun {
   const SearchProblem& problem_;
   const Work& work_;
   const SearchOptions& options_;
+  const double expected_spread_;
+  std::vector<std::shared_ptr<Pipelines>> pipelines_;  // by hardware option
   const std::vector<std::size_t>& order_;
   ProgressReport report_;
   LeastSeen closest_;
@@ -187,23 +195,29 @@ std::vector<Plan> joint_front(const SearchProblem& problem, const Work& work,
   return out;
 }
 
+/// What simulation is expected to take off closed forms at first: kSimulationSpread, and as much for plans on
+/// the list that it finds slower.
+constexpr double kExpectedSpread = 0.08;
+
 /// Searches, and searches again with more room as long as fewer plans are listed than asked for and prospects
 /// were left out: with a limit that bounds keep and plans break, those with the lowest bounds may be of no
 /// use. Where the list became so slow once simulated that a layout could enter it which was left out for its
-/// bound, every layout is priced.
+/// bound, fewer are left out, and in the end none.
 Finalists find_finalists(const SearchProblem& problem, const Work& work, SearchOptions options,
                          Found& found) {
   constexpr std::size_t most = std::size_t{1} << 20, growth = 16;
   options.room = prospect_room(problem, options);
   const std::vector<std::size_t> order = promising_first(problem, work);
+  double expected_spread = kExpectedSpread;
   for (;;) {
-    found = UnitsRun{problem, work, order, options}.run();
+    found = UnitsRun{problem, work, order, options, expected_spread}.run();
     Finalists finalists = hold_contest(problem, work, found.of_hardware, options.stop);
     const bool more_room =
         finalists.plans.size() < problem.top && !finalists.contest.settled && options.room < most;
     if (options.stop.stop_requested() || (!finalists.misses_outclassed && !more_room)) return finalists;
     if (finalists.misses_outclassed) {
-      options.every_layout = true;
+      options.every_layout = expected_spread >= kReplayedSpread;
+      expected_spread = kReplayedSpread;
     } else {
       options.room *= growth;
     }

@@ -210,6 +210,12 @@ SearchSpace filled_space(const SearchProblem& problem, std::size_t hardware) {
   return s;
 }
 
+bool counts_layers(const Space& space) {
+  return std::ranges::any_of(space.recomputes, [](const RecomputeOption& option) {
+    return option.recompute.mode == RecomputeMode::Layers;
+  });
+}
+
 Space make_space(const SearchProblem& problem, std::size_t hardware) {
   Space space{.lists = filled_space(problem, hardware)};
   const SearchSpace& s = space.lists;

@@ -32,6 +32,8 @@ struct Space {
   std::vector<costmodel::Sharding> unsharded_offloaded;
   [[nodiscard]] const std::vector<costmodel::Sharding>& shardings_for(int ranks, std::uint8_t offload) const;
 };
+/// Whether some choice recomputes a number of layers.
+[[nodiscard]] bool counts_layers(const Space& space);
 [[nodiscard]] Space make_space(const SearchProblem& problem, std::size_t hardware);
 
 /// The outermost choice: one task of the search.

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "costmodel/compute/operations.h"
-#include "costmodel/schedule/in_flight.h"
 #include "costmodel/schedule/schedule.h"
 #include "costmodel/step/memory_risk.h"
 #include "costmodel/step/model_flops.h"
@@ -24,35 +24,25 @@ std::int64_t count(std::size_t n) {
   return static_cast<std::int64_t>(n);
 }
 
-/// A stage's chunks recompute as many layers each, a smaller one all that it has.
-void add_layers(const std::vector<LayersByClass>& chunk, std::vector<LayersByClass>& stage) {
-  const std::size_t counts = std::max(stage.size(), chunk.size());
-  stage.resize(counts, stage.empty() ? LayersByClass{} : stage.back());
-  for (std::size_t n = 0; n < counts; ++n) {
-    const LayersByClass& first = chunk[std::min(n, chunk.size() - 1)];
-    for (std::size_t c = 0; c < first.size(); ++c) stage[n][c] += first[c];
-  }
-}
-
 }  // namespace
 
 UnitSearch::UnitSearch(const SearchProblem& problem, const Space& space, std::size_t hardware,
-                       LeastSeen* closest)
+                       LeastSeen* closest, std::shared_ptr<Pipelines> pipelines)
     : problem_{problem},
       space_{space},
       hardware_{problem.hardware[hardware]},
       sc_{base_on(problem, hardware)},
       goal_{problem},
-      closest_{closest} {
+      closest_{closest},
+      pipelines_of_hardware_{std::move(pipelines)} {
   sc_.framework.abilities.unequal_stages = *space.lists.unequal_stages;
   StagePlan whole{.layers = layers_by_class(sc_.model, 0, sc_.model.layers)};
   add_ends(sc_, true, true, whole);
   all_layers_ = {whole};
   used_ = used_classes(all_layers_);
   refines_ = problem.refine_winners && problem.objective != Objective::MemoryHeadroom;
-  counts_layers_ = std::ranges::any_of(space.recomputes, [](const RecomputeOption& option) {
-    return option.recompute.mode == RecomputeMode::Layers;
-  });
+  counts_layers_ = counts_layers(space);
+  if (!pipelines_of_hardware_) pipelines_of_hardware_ = std::make_shared<Pipelines>(counts_layers_);
   chooses_recomputed_ = refines_ && may_choose_recomputed_layers(space.lists.recompute);
   most_memory_ = sc_.cluster.gpu.memory * problem.constraints.memory_share;
   memory_sigma_ = memory_sigma(sc_.framework, hardware_.calibration);
@@ -119,7 +109,7 @@ void UnitSearch::list_shardings() {
 std::int64_t UnitSearch::recompute_choices(const PipelineChoice& pipe) const {
   std::int64_t choices = 0;
   for (const RecomputeOption& option : space_.recomputes) {
-    choices += option.every_count ? std::max(0, pipe.most_chunk - 1) : 1;
+    choices += option.every_count ? std::max(0, pipe.shape->most_chunk - 1) : 1;
   }
   return choices;
 }
@@ -127,7 +117,6 @@ std::int64_t UnitSearch::recompute_choices(const PipelineChoice& pipe) const {
 void UnitSearch::grid(std::uint16_t pp) {
   replayed_.clear();
   spans_.clear();
-  warm_.clear();
   differing_.clear();
   candidate_ = {.unit = candidate_.unit, .pp = pp};
   Layout& l = sc_.layout;
@@ -161,6 +150,8 @@ void UnitSearch::grid(std::uint16_t pp) {
   parameters_.clear();
   parameters_.resize(sharding_options_.size() * 4);
   plan_pipelines();
+  state_memory_.clear();
+  state_memory_.resize(plans_ * sharding_options_.size() * 4);
   combinations_.clear();
   for (const PipelineChoice& pipe : pipelines_) {
     set_pipeline(pipe);
@@ -173,7 +164,7 @@ void UnitSearch::grid(std::uint16_t pp) {
 
 void UnitSearch::set_pipeline(const PipelineChoice& pipe) {
   candidate_.pipe = pipe.option;
-  chunks_differ_ = pipe.chunks_differ;
+  if (pipe.shape != nullptr) chunks_differ_ = pipe.shape->chunks_differ;
   sc_.layout.schedule = pipe_options_[pipe.option].schedule;
   sc_.layout.vpp = pipe_options_[pipe.option].vpp;
   sc_.layout.split = pipe_options_[pipe.option].split;
@@ -182,24 +173,6 @@ void UnitSearch::set_pipeline(const PipelineChoice& pipe) {
 void UnitSearch::set_sharding(std::uint16_t sharding) {
   candidate_.sharding = sharding;
   sc_.layout.sharding = sharding_options_[sharding];
-}
-
-void UnitSearch::group_stages(PipelineChoice& pipe) const {
-  const std::vector<StagePlan> stages = plan_stages(sc_);
-  const auto of_chunks = counts_layers_ ? first_layers_of_chunks(sc_) : std::vector<LayersByCount>{};
-  const std::size_t per_stage = of_chunks.size() / stages.size();
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    StageGroup stage{.plan = stages[s], .members = {static_cast<int>(s)}};
-    for (std::size_t c = 0; c < per_stage; ++c) add_layers(of_chunks[s * per_stage + c], stage.first);
-    const auto same = std::ranges::find_if(pipe.groups, [&](const StageGroup& group) {
-      return group.plan == stage.plan && group.first == stage.first;
-    });
-    if (same == pipe.groups.end()) {
-      pipe.groups.push_back(std::move(stage));
-    } else {
-      same->members.push_back(static_cast<int>(s));
-    }
-  }
 }
 
 /// Stages of every pipeline option that the rules accept.
@@ -216,75 +189,19 @@ void UnitSearch::plan_pipelines() {
                         candidate_);
       continue;
     }
-    group_stages(pipe);
-    pipe.least_chunk = std::numeric_limits<int>::max();
-    for (const StagePlan& chunk : plan_chunks(sc_)) {
-      pipe.least_chunk = std::min(pipe.least_chunk, chunk.total_layers());
-      pipe.most_chunk = std::max(pipe.most_chunk, chunk.total_layers());
-    }
-    pipe.separates_ends = separates_ends(sc_.layout);
-    pipe.chunks_differ = chunks_differ(sc_);
-    const auto twin = std::find_if(pipelines_.begin(), pipelines_.end(), [&](const PipelineChoice& other) {
-      return other.groups == pipe.groups && other.separates_ends == pipe.separates_ends;
-    });
-    pipe.plan = twin != pipelines_.end() ? twin->plan : plans_++;
-    pipelines_.push_back(std::move(pipe));
+    pipe.shape = &pipelines_of_hardware_->of(sc_, pipeline_key());
+    plans_ = std::max(plans_, pipe.shape->plan + 1);
+    pipelines_.push_back(pipe);
   }
 }
 
-std::vector<double> UnitSearch::most_in_flight(const PipelineChoice& pipe) const {
-  const std::vector<double> of_stages = microbatches_in_flight(sc_);
-  std::vector<double> in_flight;
-  for (const StageGroup& group : pipe.groups) {
-    double most = 0;
-    for (const int stage : group.members) {
-      most = std::max(most, of_stages[static_cast<std::size_t>(stage)]);
-    }
-    in_flight.push_back(most);
-  }
-  return in_flight;
-}
-
-UnitSearch::WarmUps UnitSearch::warm_ups(const PipelineChoice& pipe) {
+const WarmUps* UnitSearch::warm_ups() {
   if (!may_replay() || sc_.framework.replays_parameters || (sc_.recipe.offload & kOffloadActivations) != 0)
     return nullptr;
-  // More micro-batches change no warm-up.
-  const auto microbatches =
-      static_cast<int>(std::min(microbatches_per_step(sc_), std::int64_t{4} * sc_.layout.pp));
-  WarmUps& known = warm_[{pipe.option, microbatches}];
-  if (!known) known = std::make_shared<const std::vector<WarmUp>>(make_warm_ups(pipe, microbatches));
-  return known;
-}
-
-std::vector<UnitSearch::WarmUp> UnitSearch::make_warm_ups(const PipelineChoice& pipe,
-                                                          int microbatches) const {
-  const Layout& l = sc_.layout;
-  const auto schedule = known_schedule(l.schedule, l.pp, microbatches, l.vpp);
-  const std::vector<StagePlan> chunks = plan_chunks(sc_);
-  const auto first = counts_layers_ ? first_layers_of_chunks(sc_) : std::vector<LayersByCount>(chunks.size());
-  const auto per_stage = static_cast<std::size_t>(schedule->chunks);
-  const auto of_stage = [&](std::size_t stage) {
-    WarmUp warm;
-    for (std::size_t c = stage * per_stage; c < (stage + 1) * per_stage; ++c)
-      warm.chunks.push_back({chunks[c], first[c]});
-    for (const Task& task : schedule->stages[stage]) {
-      if (task.pass != TaskPass::Forward) break;
-      WarmUp::Forwards& forwards = warm.chunks[static_cast<std::size_t>(task.chunk)];
-      ++forwards.count;
-      warm.layers += forwards.chunk.total_layers();
-    }
-    return warm;
-  };
-  std::vector<WarmUp> out;
-  for (const StageGroup& group : pipe.groups) {
-    WarmUp most{.layers = -1};
-    for (const int member : group.members) {
-      WarmUp warm = of_stage(static_cast<std::size_t>(member));
-      if (warm.layers > most.layers) most = std::move(warm);
-    }
-    out.push_back(std::move(most));
-  }
-  return out;
+  const Recompute present = std::exchange(sc_.recipe.recompute, {});
+  const WarmUps& known = pipelines_of_hardware_->warm_ups(sc_, pipeline_key());
+  sc_.recipe.recompute = present;
+  return &known;
 }
 
 /// What the present choice recomputes of a stage or chunk.
@@ -328,7 +245,8 @@ void UnitSearch::combine(const PipelineChoice& pipe, std::uint16_t batch) {
     findings_->reject(*rule, below * count(sp_choices_ * shardings_.size()), candidate_);
     return;
   }
-  LayoutChoice combination{.pipe = &pipe, .batch = batch, .in_flight = most_in_flight(pipe)};
+  LayoutChoice combination{
+      .pipe = &pipe, .batch = batch, .in_flight = &pipelines_of_hardware_->in_flight(sc_, pipeline_key())};
   for (std::size_t sp = 0; sp < sp_choices_; ++sp) {
     candidate_.sp = static_cast<std::uint8_t>(sp);
     candidate_.sharding = shardings_.front();
@@ -364,7 +282,7 @@ void UnitSearch::price(const LayoutChoice& combination) {
   microbatches_ = static_cast<double>(microbatches_per_step(sc_));
   warm_up_.reset();
   least_loads_of_.reset();
-  refinable_ = refines_ && can_be_refined(sc_);
+  refinable_ = refines_ && pipe.shape->refinable;
   const Seconds message = message_time(sc_, local_dims(sc_), *pricer_);
   active_.clear();
   for (const std::uint16_t sharding : combination.shardings) {
@@ -373,11 +291,12 @@ void UnitSearch::price(const LayoutChoice& combination) {
       findings_->reject(*rule, recompute_choices(pipe), candidate_);
       continue;
     }
-    const StatePart& states = state_part(pipe, sharding);
+    StatePart& states = state_part(pipe, sharding);
     if (most_memory_ < least_of_states(states)) {
       prune(combination, states);
       continue;
     }
+    add_transfers(pipe, states);
     const ShardingChoice shard{sharding, operations_of_sharding(sc_), &states, StepCombiner{sc_, message},
                                variance_of_layout()};
     if (!outclasses_layout(combination, shard)) active_.push_back(shard);
@@ -397,7 +316,7 @@ void UnitSearch::price(const LayoutChoice& combination) {
 
 /// First and last count of recomputed layers that an option stands for.
 std::pair<int, int> UnitSearch::layer_counts(const PipelineChoice& pipe, const RecomputeOption& option) {
-  if (option.every_count) return {1, pipe.most_chunk - 1};
+  if (option.every_count) return {1, pipe.shape->most_chunk - 1};
   return {option.recompute.layers, option.recompute.layers};
 }
 
@@ -458,10 +377,10 @@ void UnitSearch::price_recomputation(const LayoutChoice& combination, std::uint1
 
 /// Stages with the present recomputation, and what it keeps alive.
 void UnitSearch::set_stages(const LayoutChoice& combination, const PassPart& part) {
-  const std::vector<StageGroup>& groups = combination.pipe->groups;
+  const std::vector<StageGroup>& groups = combination.pipe->shape->groups;
   combination_ = &combination;
   content_ = part.content;
-  if (!warm_up_) warm_up_ = warm_ups(*combination.pipe);
+  if (!warm_up_) warm_up_ = warm_ups();
   plan_.resize(groups.size());
   live_.resize(groups.size());
   least_live_.clear();
@@ -469,10 +388,10 @@ void UnitSearch::set_stages(const LayoutChoice& combination, const PassPart& par
   for (std::size_t g = 0; g < groups.size(); ++g) {
     plan_[g] = groups[g].plan;
     recompute_first(groups[g].first, plan_[g]);
-    live_[g] = content_->memory->load(plan_[g], combination.in_flight[g]);
-    if (*warm_up_) least_live_.push_back(live_when_warm((**warm_up_)[g]));
+    live_[g] = content_->memory->load(plan_[g], (*combination.in_flight)[g]);
+    if (*warm_up_ != nullptr) least_live_.push_back(live_when_warm((**warm_up_)[g]));
     if (sc_.recipe.offload != 0)
-      offloaded_.push_back(content_->memory->offloaded(plan_[g], combination.in_flight[g]));
+      offloaded_.push_back(content_->memory->offloaded(plan_[g], (*combination.in_flight)[g]));
   }
 }
 
@@ -496,7 +415,7 @@ void UnitSearch::time_stages() {
 /// Times of the stages that plan_ has.
 void UnitSearch::set_loads(PassPart& part) {
   times_ = &times_of(part);
-  const std::vector<StageGroup>& groups = combination_->pipe->groups;
+  const std::vector<StageGroup>& groups = combination_->pipe->shape->groups;
   loads_.resize(groups.size());
   const auto is_end = [&](int stage) { return neighbours_of(stage, sc_.layout.pp) == 1; };
   for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -522,7 +441,7 @@ Seconds UnitSearch::least_span() const {
     forward = smaller(forward, layer.forward - layer.forward_collectives * hides);
     backward = smaller(backward, layer.backward - layer.backward_collectives * hides);
   }
-  const PipelineChoice& pipe = *combination_->pipe;
+  const Pipeline& pipe = *combination_->pipe->shape;
   Seconds chunk = (splits_backward(l.schedule) ? forward : forward + backward) * pipe.least_chunk;
   if (drifts(l.schedule)) chunk = {};
   Seconds span;

@@ -25,7 +25,9 @@
 #include "costmodel/step/layer_cost.h"
 #include "costmodel/step/step_parts.h"
 #include "planner/problem/problem.h"
+#include "planner/search/contest.h"
 #include "planner/search/findings.h"
+#include "planner/search/pipelines.h"
 #include "planner/search/space.h"
 #include "planner/search/work.h"
 
@@ -50,9 +52,10 @@ class LeastSeen {
 class UnitSearch {
  public:
   /// `closest`: by how few bytes a candidate of any unit exceeded memory so far. It only saves work and never
-  /// changes the result of all units together. May be null.
+  /// changes the result of all units together. May be null. `pipelines`: of the hardware option; its own
+  /// where it is null.
   UnitSearch(const SearchProblem& problem, const Space& space, std::size_t hardware,
-             LeastSeen* closest = nullptr);
+             LeastSeen* closest = nullptr, std::shared_ptr<Pipelines> pipelines = nullptr);
 
   /// Adds the candidates of `unit`, the `number`-th, to `findings`. Returns early when a stop is requested.
   /// Where a schedule has to be replayed, candidates that `incumbents`, of earlier units, beat by a bound are
@@ -62,6 +65,9 @@ class UnitSearch {
 
   /// Every layout is priced, however slow a bound says it is.
   void price_every_layout() { prices_every_layout_ = true; }
+  /// What simulation is expected to take off a closed form at most, where layouts are left out for their
+  /// bound; of replayed schedules kReplayedSpread.
+  void expect_spread(double spread) { expected_spread_ = spread; }
 
   /// Called for every candidate that is priced; for tests.
   using Visitor = std::function<void(const Candidate&, costmodel::Seconds step, costmodel::Bytes peak)>;
@@ -70,40 +76,16 @@ class UnitSearch {
  private:
   static constexpr std::size_t kOperationKinds = 4;  // values of operations_of_sharding
 
-  /// By n: the first n layers of each chunk of a stage. Only where some choice recomputes a number of layers.
-  using LayersByCount = std::vector<costmodel::LayersByClass>;
-  /// Stages with equal content, which differ in memory only by their micro-batches in flight.
-  struct StageGroup {
-    costmodel::StagePlan plan;
-    LayersByCount first;
-    std::vector<int> members;
-    friend bool operator==(const StageGroup&, const StageGroup&) = default;
-  };
   struct PipelineChoice {
     std::uint16_t option = 0;
-    std::vector<StageGroup> groups;
-    std::size_t plan = 0;                 // pipelines with equal groups, embedding and head share this number
-    int least_chunk = 0, most_chunk = 0;  // layers of the smallest and of the largest chunk
-    bool separates_ends = false;
-    bool chunks_differ = false;  // before any are recomputed
+    const Pipeline* shape = nullptr;
   };
-  /// What a stage runs before its first backward pass. Of a group: of the member that runs most.
-  struct WarmUp {
-    struct Forwards {
-      costmodel::StagePlan chunk;
-      LayersByCount first;
-      int count = 0;
-    };
-    std::vector<Forwards> chunks;
-    int layers = 0;  // that run, all forward passes together
-  };
-  using WarmUps = std::shared_ptr<const std::vector<WarmUp>>;  // by stage group
   /// A choice of everything but rank order and recompute, within the current grid of degrees.
   struct LayoutChoice {
     const PipelineChoice* pipe = nullptr;
     std::uint16_t batch = 0;
     std::uint8_t sp = 0;
-    std::vector<double> in_flight;  // by stage group: the maximum of its members
+    const std::vector<double>* in_flight = nullptr;  // by stage group: the maximum of its members
     std::vector<std::uint16_t> shardings;
   };
   /// What times of passes depend on beside their PassKey: where activations are offloaded, how many of a
@@ -149,14 +131,19 @@ class UnitSearch {
   using SpanKey =
       std::tuple<const costmodel::LayerTotals*, std::int64_t, std::uint16_t, costmodel::RecomputeMode, int,
                  std::optional<std::pair<std::uint16_t, std::uint16_t>>>;
-  /// Memory and communication of parameters and gradients, by stage group.
+  /// Memory of parameters and gradients by stage group, wherever ranks lie.
+  struct StateMemory {
+    std::vector<costmodel::MemoryLoad> loads, resident;  // resident: what no pass frees
+    std::vector<costmodel::Bytes> offloaded;             // empty unless something is
+  };
+  /// … with what lies outside the framework's allocator, and their communication.
   struct StatePart {
     std::vector<costmodel::MemoryLoad> loads;
-    std::vector<costmodel::StageTransfers> transfers;
+    std::vector<costmodel::StageTransfers> transfers;  // once they are asked for
     /// Lower bounds: without any activation, and of replayed passes, which can consume or free what the
     /// ledger has beside parameters and optimizer states.
     costmodel::Bytes least_peak, least_replayed;
-    std::vector<costmodel::Bytes> offloaded;  // empty unless something is
+    const std::vector<costmodel::Bytes>* offloaded = nullptr;
   };
   /// A sharding of the current LayoutChoice whose states alone fit.
   struct ShardingChoice {
@@ -169,9 +156,6 @@ class UnitSearch {
 
   void grid(std::uint16_t pp);
   void plan_pipelines();
-  void group_stages(PipelineChoice& pipe) const;
-  /// By stage group, for the current micro-batch.
-  [[nodiscard]] std::vector<double> most_in_flight(const PipelineChoice& pipe) const;
   void combine(const PipelineChoice& pipe, std::uint16_t batch);
   /// Those that the rules accept. Each rejected one is counted as `below` candidates.
   [[nodiscard]] std::vector<std::uint16_t> accepted_shardings(std::int64_t below);
@@ -203,9 +187,8 @@ class UnitSearch {
   [[nodiscard]] costmodel::Bytes least_of_states(const StatePart& states) const;
   /// … and on what it replays of the present stages.
   [[nodiscard]] costmodel::Bytes least_replayed_peak(const StatePart& states) const;
-  [[nodiscard]] std::vector<WarmUp> make_warm_ups(const PipelineChoice& pipe, int microbatches) const;
-  /// Nothing unless orders are replayed and their passes alone.
-  [[nodiscard]] WarmUps warm_ups(const PipelineChoice& pipe);
+  /// Null unless orders are replayed and their passes alone.
+  [[nodiscard]] const WarmUps* warm_ups();
   [[nodiscard]] costmodel::LiveLoad live_when_warm(const WarmUp& stage) const;
   void recompute_first(const LayersByCount& first, costmodel::StagePlan& plan) const;
   [[nodiscard]] costmodel::Bytes replayed_peak(const costmodel::Scenario& scenario, const StatePart& states);
@@ -215,7 +198,7 @@ class UnitSearch {
   [[nodiscard]] costmodel::Seconds refined_bound(const ShardingChoice& shard, costmodel::Seconds step);
   [[nodiscard]] costmodel::Seconds uneven_bound(const ShardingChoice& shard, bool recomputes) const;
   [[nodiscard]] costmodel::Seconds step_without_recompute(const ShardingChoice& shard);
-  [[nodiscard]] bool is_out_of_reach(const Scored& bound) const;
+  [[nodiscard]] bool is_out_of_reach(const Scored& bound, double spread) const;
   [[nodiscard]] bool is_outclassed(const Scored& at_best) const;
   [[nodiscard]] bool is_hopeless(costmodel::Seconds least_step, costmodel::Bytes peak);
   [[nodiscard]] std::optional<Limit> broken_limit(costmodel::Seconds step, costmodel::Bytes peak) const;
@@ -231,6 +214,7 @@ class UnitSearch {
   [[nodiscard]] Scored scored(costmodel::Seconds step, costmodel::Bytes peak) const;
   [[nodiscard]] Family family() const;
   void set_pipeline(const PipelineChoice& pipe);
+  [[nodiscard]] Pipelines::Key pipeline_key() const { return {candidate_.pp, candidate_.pipe}; }
   void set_sharding(std::uint16_t sharding);
   /// The part for the current choice and recompute `option`.
   [[nodiscard]] PassPart& pass_part(std::uint16_t option);
@@ -244,8 +228,10 @@ class UnitSearch {
     return option < space_.recomputes.size() ? space_.recomputes[option].recompute : costmodel::Recompute{};
   }
   [[nodiscard]] const costmodel::LayerTotals& times_of(PassPart& part);
-  [[nodiscard]] const StatePart& state_part(const PipelineChoice& pipe, std::uint16_t sharding);
-  [[nodiscard]] StatePart make_state_part(const PipelineChoice& pipe, std::uint16_t sharding);
+  [[nodiscard]] StatePart& state_part(const PipelineChoice& pipe, std::uint16_t sharding);
+  [[nodiscard]] StatePart make_state_part(const StateMemory& memory) const;
+  [[nodiscard]] StateMemory make_state_memory(const PipelineChoice& pipe, std::uint16_t sharding);
+  void add_transfers(const PipelineChoice& pipe, StatePart& states);
   [[nodiscard]] const costmodel::ParameterMemory& parameter_memory(bool separates_ends,
                                                                    std::uint16_t sharding);
 
@@ -257,7 +243,9 @@ class UnitSearch {
   std::array<bool, costmodel::kLayerClasses> used_{};
   Goal goal_;
   LeastSeen* closest_;
+  std::shared_ptr<Pipelines> pipelines_of_hardware_;
   bool prices_every_layout_ = false;
+  double expected_spread_ = kReplayedSpread;
   bool refines_ = false;             // plans are refined before they are ranked …
   bool counts_layers_ = false;       // whether some choice recomputes a number of layers
   bool chooses_recomputed_ = false;  // … and then choose how many layers to recompute
@@ -287,11 +275,11 @@ class UnitSearch {
   std::unordered_map<PassKey, std::unique_ptr<PassPart>, PassKeyHash> passes_;
   std::map<ReplayKey, std::vector<costmodel::LiveLoad>> replayed_;  // of the grid, by stage
   std::map<SpanKey, costmodel::Seconds> spans_;                     // of the grid
-  std::map<std::pair<std::uint16_t, int>, WarmUps> warm_;           // … by pipeline and micro-batches
   std::map<std::pair<std::uint16_t, int>, bool> differing_;  // … and recomputed layers: chunks_differ
   std::array<std::optional<costmodel::ModelParameters>, 2> counts_;  // by separates_ends
   std::vector<std::unique_ptr<costmodel::ParameterMemory>> parameters_;
   std::vector<PassPart*> pass_of_;
+  std::vector<std::unique_ptr<StateMemory>> state_memory_;
   std::vector<std::unique_ptr<StatePart>> states_;
 
   // The candidate being priced.
@@ -302,7 +290,7 @@ class UnitSearch {
   std::vector<std::optional<Prospect>> prospects_;
   std::vector<costmodel::StagePlan> plan_;
   std::vector<costmodel::StageLoad> loads_;
-  std::optional<WarmUps> warm_up_;                      // of the present layout, once it was needed
+  std::optional<const WarmUps*> warm_up_;               // of the present layout, once it was needed
   std::vector<costmodel::LiveLoad> live_, least_live_;  // least_live_: when warm; empty without warm_ups
   std::vector<costmodel::Bytes> offloaded_;             // activations, by stage group; empty unless they are
   costmodel::HostLoad host_;                            // of a node

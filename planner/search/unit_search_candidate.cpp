@@ -17,11 +17,6 @@ namespace hexaplan::planner {
 
 using namespace costmodel;
 
-namespace {
-/// Most that simulation has taken off the closed form of a schedule that is replayed (docs/search.md).
-constexpr double kReplayedSpread = 0.2;
-}  // namespace
-
 /// What micro-batches wait for under a sharding.
 void UnitSearch::set_waits(const ShardingChoice& shard) {
   for (std::size_t g = 0; g < plan_.size(); ++g)
@@ -78,8 +73,8 @@ Bytes UnitSearch::least_replayed_peak(const StatePart& states) const {
 /// Passes hold the same under every sharding that runs the same operations, and wherever ranks lie.
 Bytes UnitSearch::replayed_peak(const Scenario& sc, const StatePart& states) {
   if (sc.framework.replays_parameters) return replayed_need(sc, hardware_.calibration);
-  const PipelineChoice& pipe = *combination_->pipe;
-  std::vector<LiveLoad>& replayed = replayed_[{.pipe = pipe.option,
+  const Pipeline& pipe = *combination_->pipe->shape;
+  std::vector<LiveLoad>& replayed = replayed_[{.pipe = candidate_.pipe,
                                                .batch = candidate_.batch,
                                                .recompute = candidate_.recompute,
                                                .sp = candidate_.sp,
@@ -110,8 +105,8 @@ Bytes UnitSearch::ledger_peak(const StatePart& states) const {
 
 HostLoad UnitSearch::host_of(const StatePart& states) const {
   HostLoad most;
-  for (std::size_t g = 0; g < states.offloaded.size(); ++g)
-    most = larger_of(most, host_load(sc_.recipe, states.offloaded[g], offloaded_[g]));
+  for (std::size_t g = 0; g < states.offloaded->size(); ++g)
+    most = larger_of(most, host_load(sc_.recipe, (*states.offloaded)[g], offloaded_[g]));
   return of_node(most, sc_.cluster);
 }
 
@@ -168,7 +163,7 @@ Seconds UnitSearch::known_span(const ShardingChoice& shard) {
        waits ? std::optional{std::pair{candidate_.order, shard.index}} : std::nullopt});
   if (!made) return entry->second;
   std::vector<PassWaits> of_stages(waits ? static_cast<std::size_t>(sc_.layout.pp) : 0);
-  const std::vector<StageGroup>& groups = combination_->pipe->groups;
+  const std::vector<StageGroup>& groups = combination_->pipe->shape->groups;
   for (std::size_t g = 0; waits && g < groups.size(); ++g)
     for (const int stage : groups[g].members) of_stages[static_cast<std::size_t>(stage)] = loads_[g].waits;
   return entry->second = replayed_span(sc_, *times_, of_stages);
@@ -269,7 +264,7 @@ void UnitSearch::set_least_loads(const LayoutChoice& combination) {
   least_loads_of_ = operations;
   combination_ = &combination;
   plan_.clear();
-  for (const StageGroup& group : combination.pipe->groups) plan_.push_back(group.plan);
+  for (const StageGroup& group : combination.pipe->shape->groups) plan_.push_back(group.plan);
   set_loads(timed_part(nothing_recomputed()));
 }
 
@@ -288,7 +283,8 @@ bool UnitSearch::outclasses_layout(const LayoutChoice& combination, const Shardi
   if (problem_.rank_by != RankBy::Expected)
     caution_ = caution(problem_.rank_by, time_sigma(sc_.framework, hardware_.calibration, shard.variance));
   const Scored bound = scored(step, least_of_states(*shard.states));
-  if (!is_out_of_reach(bound)) return false;
+  const double spread = shard.combiner.has_closed_form() ? expected_spread_ : kReplayedSpread;
+  if (!is_out_of_reach(bound, spread)) return false;
   const std::int64_t choices = recompute_choices(*combination.pipe);
   findings_->counts.enumerated += choices;
   findings_->counts.outclassed += choices;
@@ -296,13 +292,13 @@ bool UnitSearch::outclasses_layout(const LayoutChoice& combination, const Shardi
   return true;
 }
 
-/// Whether what has this bound enters no list even where simulation takes more off its closed form than it
-/// has taken off any, is not on the front and not the best of what is too risky.
-bool UnitSearch::is_out_of_reach(const Scored& bound) const {
+/// Whether what has this bound enters no list even where simulation takes `spread` of its closed form off it,
+/// is not on the front and not the best of what is too risky.
+bool UnitSearch::is_out_of_reach(const Scored& bound, double spread) const {
   Scored simulated = bound;
   if (problem_.simulate_winners) {
-    if (goal_.follows_step_time()) simulated.goal *= 1 - kReplayedSpread;
-    simulated.step = bound.step * (1 - kReplayedSpread);
+    if (goal_.follows_step_time()) simulated.goal *= 1 - spread;
+    simulated.step = bound.step * (1 - spread);
   }
   if (findings_->top.admits(simulated) && (!incumbents_ || incumbents_->top.admits(simulated))) return false;
   if (findings_->front.admits(bound) && (!incumbents_ || incumbents_->front.admits(bound))) return false;

@@ -122,36 +122,53 @@ const ParameterMemory& UnitSearch::parameter_memory(bool separates_ends, std::ui
   return *memory;
 }
 
-const UnitSearch::StatePart& UnitSearch::state_part(const PipelineChoice& pipe, std::uint16_t sharding) {
+UnitSearch::StatePart& UnitSearch::state_part(const PipelineChoice& pipe, std::uint16_t sharding) {
   const std::size_t accumulates = microbatches_per_step(sc_) > 1 ? 1 : 0;
-  auto& part = states_[((pipe.plan * sharding_options_.size() + sharding) * 2 + (sc_.layout.sp ? 1 : 0)) * 2 +
-                       accumulates];
-  if (!part) part = std::make_unique<StatePart>(make_state_part(pipe, sharding));
+  const std::size_t place =
+      ((pipe.shape->plan * sharding_options_.size() + sharding) * 2 + (sc_.layout.sp ? 1 : 0)) * 2 +
+      accumulates;
+  auto& part = states_[place];
+  if (part) return *part;
+  auto& memory = state_memory_[place];
+  if (!memory) memory = std::make_unique<StateMemory>(make_state_memory(pipe, sharding));
+  part = std::make_unique<StatePart>(make_state_part(*memory));
   return *part;
 }
 
-UnitSearch::StatePart UnitSearch::make_state_part(const PipelineChoice& pipe, std::uint16_t sharding) {
-  auto& counts = counts_[pipe.separates_ends ? 1 : 0];
-  if (!counts) counts.emplace(sc_, all_layers_);
-  const ParameterMemory& memory = parameter_memory(pipe.separates_ends, sharding);
+UnitSearch::StateMemory UnitSearch::make_state_memory(const PipelineChoice& pipe, std::uint16_t sharding) {
+  const ParameterMemory& memory = parameter_memory(pipe.shape->separates_ends, sharding);
+  StateMemory of;
+  for (const StageGroup& group : pipe.shape->groups) {
+    of.loads.push_back(memory.load(sc_, group.plan));
+    of.resident.push_back(resident_load(sc_, memory, group.plan));
+    if (sc_.recipe.offload != 0) of.offloaded.push_back(memory.offloaded(sc_, group.plan));
+  }
+  return of;
+}
+
+UnitSearch::StatePart UnitSearch::make_state_part(const StateMemory& memory) const {
   TensorLedger device;
   append_device_entries(sc_, device_overhead(sc_, hardware_.calibration), device);
   const MemoryLoad outside = load_of(device);
-  const Pricer pricer{sc_, hardware_.calibration};  // the rank order's one knows no shard groups
   const Allocator allocator = allocator_of(sc_);
-  StatePart part;
-  for (const StageGroup& group : pipe.groups) {
-    MemoryLoad load = memory.load(sc_, group.plan);
-    load += outside;
-    part.least_peak = larger(part.least_peak, device_peak(load, {}, allocator).needed);
-    MemoryLoad resident = resident_load(sc_, memory, group.plan);
+  StatePart part{.loads = memory.loads, .transfers = {}, .offloaded = &memory.offloaded};
+  for (std::size_t g = 0; g < part.loads.size(); ++g) {
+    part.loads[g] += outside;
+    part.least_peak = larger(part.least_peak, device_peak(part.loads[g], {}, allocator).needed);
+    MemoryLoad resident = memory.resident[g];
     resident += outside;
     part.least_replayed = larger(part.least_replayed, device_peak(resident, {}, allocator).needed);
-    part.loads.push_back(load);
-    if (sc_.recipe.offload != 0) part.offloaded.push_back(memory.offloaded(sc_, group.plan));
-    part.transfers.push_back(price_transfers(sc_, hardware_.calibration, pricer, *counts, group.plan));
   }
   return part;
+}
+
+void UnitSearch::add_transfers(const PipelineChoice& pipe, StatePart& states) {
+  if (!states.transfers.empty()) return;
+  auto& counts = counts_[pipe.shape->separates_ends ? 1 : 0];
+  if (!counts) counts.emplace(sc_, all_layers_);
+  const Pricer pricer{sc_, hardware_.calibration};  // the rank order's one knows no shard groups
+  for (const StageGroup& group : pipe.shape->groups)
+    states.transfers.push_back(price_transfers(sc_, hardware_.calibration, pricer, *counts, group.plan));
 }
 
 }  // namespace hexaplan::planner
