@@ -6,6 +6,7 @@ operation returns it and taken off when its last reference goes, which is when t
 Not seen: what a kernel takes for itself (workspaces), buffers of NCCL, the allocator's rounding and fragmentation.
 """
 import contextlib
+import copy
 import weakref
 from collections import Counter, defaultdict
 
@@ -52,7 +53,10 @@ class Storage:
 
 
 class LiveBytes(TorchDispatchMode):
-    """Live bytes, peaks by phase, kernels by phase, and collectives."""
+    """Live bytes, peaks by phase, kernels by phase, and collectives; where `lists_alive` asks for it, what lives at each peak."""
+
+    lists_alive = False
+    last = None  # that has begun to measure
 
     def __init__(self):
         super().__init__()
@@ -63,13 +67,18 @@ class LiveBytes(TorchDispatchMode):
 
     def forget(self):
         """Starts measuring: what lives goes on living."""
-        self.peaks = defaultdict(int)
+        LiveBytes.last = self
+        self.peaks, self.alive = defaultdict(int), {}
         self.kernels = Counter()
         self.collectives = defaultdict(lambda: [0, 0])
 
     def peaks_by_phase(self):
         """Bytes; between steps what is alive now."""
         return {**self.peaks, "between steps": self.live}
+
+    def alive_by_phase(self):
+        """{phase: tensors beside states at its peak}, in bytes as they were then."""
+        return {phase: tensors_of(count_by_tensor(storages)) for phase, storages in self.alive.items()}
 
     def claim(self, value, operation, state=False):
         for tensor in plain_tensors(value):
@@ -94,6 +103,8 @@ class LiveBytes(TorchDispatchMode):
     def _note(self):
         if self.live > self.peaks[self.phase]:
             self.peaks[self.phase] = self.live
+            if self.lists_alive:
+                self.alive[self.phase] = [copy.copy(s) for s in self.storages.values() if not s.state]
 
     @contextlib.contextmanager
     def resizes(self):

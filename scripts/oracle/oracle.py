@@ -2,12 +2,12 @@
 """What PyTorch itself keeps, sends and computes in a training step, without a GPU: tests/golden/oracle/*.json.
 
     python3 -m venv venv && venv/bin/pip install -r scripts/oracle/requirements.txt
-    venv/bin/python scripts/oracle/oracle.py [--check] [--group GROUP]... [--case TEXT]
+    venv/bin/python scripts/oracle/oracle.py [--check] [--group GROUP]... [--case TEXT [--alive]]
 
 Models and states are fake tensors (shapes and types, no data), ranks a fake process group: live_bytes.py says what is seen
 and what is not. Building and testing Hexaplan need none of this: tests/presets/frameworks/oracle_test.cpp and tests/presets/oracle read the files.
 Groups of other versions run where they are named: PYTHONPATH with transformers 4.44 (requirements-4.44.txt) for hugging_face_4.
---check measures again and compares. --keep measures what the file does not have, whose versions stand with the case where they are others than the file's. --case: those whose name has TEXT, printed, nothing written.
+--check measures again and compares. --keep measures what the file does not have, whose versions stand with the case where they are others than the file's. --case: those whose name has TEXT, printed, nothing written; with --alive, what lives beside states at the peak of each phase: where a prediction is wrong, the tensors that it lacks or has too many of.
 """
 import argparse
 import gc
@@ -40,15 +40,21 @@ def text_of(document):
     return dump(document, 0) + "\n"
 
 
-def measured(group, wanted, kept, done, own={}):
+def measured(group, wanted, kept, done, own={}, alive=False):
     """Every case of the group, `kept` ones as they stand, others with what is `own` to them; `done` is told after each."""
     module = importlib.import_module(group)
+    mode = importlib.import_module("live_bytes").LiveBytes if alive else None
+    if mode is not None:
+        mode.lists_alive = True
     out = []
     for name, case in module.cases().items():
         if wanted and wanted not in name:
             continue
         start = time.time()
-        out.append(kept.get(name) or dict(name=name, **module.measure(case), **own))
+        found = kept.get(name) or dict(name=name, **module.measure(case), **own)
+        if mode is not None and mode.last is not None:
+            found["alive"] = mode.last.alive_by_phase()
+        out.append(found)
         gc.collect()
         if name not in kept:
             print(f"{group}: {name}: {time.time() - start:.1f} s", file=sys.stderr, flush=True)
@@ -73,7 +79,10 @@ def main():
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--group", action="append", choices=GROUPS)
     parser.add_argument("--case")
+    parser.add_argument("--alive", action="store_true")
     options = parser.parse_args()
+    if options.alive and not options.case:
+        parser.error("--alive needs --case: what it lists is printed, not written")
     FOLDER.mkdir(exist_ok=True)
     differ = False
     for group in options.group or [g for g in GROUPS if g not in OF_OTHER_VERSIONS and runs_here(g)]:
@@ -84,7 +93,7 @@ def main():
             path.write_text(text_of(dict(versions=versions, cases=cases)))
 
         if options.case:
-            print(text_of(measured(group, options.case, {}, lambda _: None)), end="")
+            print(text_of(measured(group, options.case, {}, lambda _: None, alive=options.alive)), end="")
         elif options.check:
             same = path.read_text() == text_of(dict(versions=versions, cases=measured(group, None, {}, lambda _: None)))
             print(f"{path.name}: {'the same' if same else 'differs'}")
