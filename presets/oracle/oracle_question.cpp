@@ -11,6 +11,7 @@
 #include "presets/frameworks/framework_preset.h"
 #include "presets/json/input_error.h"
 #include "presets/json/spec_names.h"
+#include "presets/json/vocabulary.h"
 #include "presets/models/model_dimensions.h"
 #include "presets/models/model_text.h"
 #include "presets/scenario/recipe_fields.h"
@@ -148,6 +149,10 @@ constexpr Runs kRuns[] = {
     {"lora_alpha", [](const Script&, const Recipe& r) { return r.fine_tune == FineTune::Lora; },
      "--fine-tune lora beside it"},
     {"lora_targets", [](const Script&, const Recipe& r) { return r.fine_tune == FineTune::Lora; },
+     "--fine-tune lora beside it"},
+    {"lora_bias", [](const Script&, const Recipe& r) { return r.fine_tune == FineTune::Lora; },
+     "--fine-tune lora beside it"},
+    {"saved_modules", [](const Script&, const Recipe& r) { return r.fine_tune == FineTune::Lora; },
      "--fine-tune lora beside it"},
     {"dora", [](const Script&, const Recipe& r) { return r.fine_tune == FineTune::Lora; },
      "--fine-tune lora beside it"},
@@ -297,6 +302,11 @@ JsonValue oracle_question(const ScenarioRequest& request, const Scenario& sc) {
                       {"units", sc.framework.gather_ends_for_whole_step ? "root" : "ends"},
                       {"bucket_view", sc.framework.gradients_view_buckets}};
   if (sc.recipe.dora) question.emplace_back("dora", true);
+  if (sc.recipe.lora_bias != costmodel::TrainedBiases::None)
+    question.emplace_back("lora_bias",
+                          sc.recipe.lora_bias == costmodel::TrainedBiases::All ? "all" : "lora_only");
+  if (sc.recipe.saved_modules != costmodel::SavedModules::None)
+    question.emplace_back("saved_modules", name_in(kSavedModulesNames, sc.recipe.saved_modules));
   return question;
 }
 

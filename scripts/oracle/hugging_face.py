@@ -106,6 +106,7 @@ MODELS = {
 PERIODS = {"gemma-2-9b": 2, "gemma-3-1b": 6}
 SEQUENCES = {"gpt2-xl": 1024}
 EAGER_ONLY = {"gemma-2-9b"}  # caps of the scores
+SAVED_MODULES = {None: None, "embedding": ["embed_tokens"], "head": ["lm_head"], "both": ["embed_tokens", "lm_head"]}
 ADAPTERS = {
     "lora-attention": ["q_proj", "k_proj", "v_proj", "o_proj"],
     "lora-qv": ["q_proj", "v_proj"],
@@ -172,7 +173,8 @@ def adapted(model, case):
                          feedforward_modules=["down_proj"])
     else:
         peft = LoraConfig(r=case.get("lora_rank", 16), lora_alpha=case.get("lora_alpha", 16), lora_dropout=0.0,
-                          use_dora=case.get("dora", False), task_type="CAUSAL_LM", target_modules=ADAPTERS[case["adapters"]])
+                          use_dora=case.get("dora", False), task_type="CAUSAL_LM", target_modules=ADAPTERS[case["adapters"]],
+                          bias=case.get("lora_bias", "none"), modules_to_save=SAVED_MODULES[case.get("saved_modules")])
     return get_peft_model(model, peft, autocast_adapter_dtype=True)
 
 
