@@ -76,7 +76,7 @@ CalibrateReport run_calibrate_links(const CalibrateOptions& options) {
       if (const NcclMismatch other = mismatch_of(test, cluster); other.any())
         throw InputError(
             {.file = file, .field = "--cluster", .value = other.value, .expected = other.expected});
-      const std::vector<CollectiveSample> rows = samples_of(test);
+      const std::vector<CollectiveSample> rows = samples_of(test, cluster);
       samples.insert(samples.end(), rows.begin(), rows.end());
       devices.insert(test.device);
       if (!test.version.empty()) versions.insert("NCCL " + test.version);

@@ -260,10 +260,13 @@ void compare(ImportedLinks& links, const Question& question) {
         fmt::format("not compared: the table is of {}, expected {}", other.value, other.expected));
     return;
   }
-  for (ImportedLinks::Size& size : links.sizes)
-    size.predicted = validator::modelled_time(
-        {links.test.kind, links.test.ranks, links.test.nodes, size.payload, size.measured.value()},
-        question.scenario.cluster, question.calibration);
+  std::size_t next = 0;
+  const auto samples = samples_of(links.test, question.scenario.cluster);
+  for (std::size_t i = 0; i < links.sizes.size(); ++i) {
+    links.sizes[i].predicted =
+        validator::modelled_time(samples[next], question.scenario.cluster, question.calibration);
+    next += links.test.rows[i].times.size();
+  }
 }
 
 void import_file(const std::string& file, MeasureReport& report) {

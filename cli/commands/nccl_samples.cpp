@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
+
 #include "presets/gpus/gpu_preset.h"
 
 namespace hexaplan::cli {
@@ -18,14 +21,23 @@ NcclMismatch mismatch_of(const presets::NcclTest& test, const costmodel::Cluster
   const bool network = cluster.levels.back().fabric == costmodel::Fabric::Network;
   if (test.nodes > 1 && !network && cluster.levels.back().ranks <= cluster.gpus_per_node)
     return {fmt::format("{} hosts", test.nodes), "a cluster of several nodes, such as 2x8xH100+ib400"};
+  if (test.ranks > static_cast<std::int64_t>(test.nodes) * cluster.gpus_per_node)
+    return {fmt::format("{} ranks on {} hosts", test.ranks, test.nodes),
+            fmt::format("at most the {} GPUs of a node on each", cluster.gpus_per_node)};
+  const std::int64_t nodes = cluster.gpus / std::max<std::int64_t>(1, cluster.gpus_per_node);
+  if (test.nodes > std::max<std::int64_t>(1, nodes))
+    return {fmt::format("{} hosts", test.nodes), fmt::format("at most the cluster's {} nodes", nodes)};
   return {};
 }
 
-std::vector<CollectiveSample> samples_of(const presets::NcclTest& test) {
+std::vector<CollectiveSample> samples_of(const presets::NcclTest& test,
+                                         const costmodel::ClusterSpec& cluster) {
+  const int per_host = std::max(1, test.ranks / std::max(1, test.nodes));
+  const int apart = test.nodes > 1 ? std::max(1, cluster.gpus_per_node / per_host) : 1;
   std::vector<CollectiveSample> samples;
   for (const presets::NcclTestRow& row : test.rows) {
     for (const costmodel::Seconds time : row.times)
-      samples.push_back({test.kind, test.ranks, test.nodes, row.payload, time.value()});
+      samples.push_back({test.kind, test.ranks, test.nodes, row.payload, time.value(), apart});
   }
   return samples;
 }

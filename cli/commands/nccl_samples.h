@@ -16,7 +16,9 @@ struct NcclMismatch {
 /// Other GPUs, more ranks or more hosts than the cluster has. A device that no preset names passes.
 [[nodiscard]] NcclMismatch mismatch_of(const presets::NcclTest& test, const costmodel::ClusterSpec& cluster);
 
-/// Every time of a table as a sample, out of place and in place apart.
-[[nodiscard]] std::vector<validator::CollectiveSample> samples_of(const presets::NcclTest& test);
+/// Every time of a table as a sample, out of place and in place apart. Hosts that gave fewer ranks than a
+/// node of `cluster` has GPUs are as many nodes: their ranks lie apart.
+[[nodiscard]] std::vector<validator::CollectiveSample> samples_of(const presets::NcclTest& test,
+                                                                  const costmodel::ClusterSpec& cluster);
 
 }  // namespace hexaplan::cli

@@ -1,4 +1,5 @@
 // `hexaplan measure import`: runs of one's own beside their prediction.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -171,6 +172,31 @@ TEST(measure_command, tables_of_nccl_tests_stand_beside_what_the_cost_model_take
       run_hexaplan("measure import " + log + " --model llama-3.2-1b --cluster 8xH100 --seq 512");
   EXPECT_EQ(elsewhere.exit_code, 0) << elsewhere.err;
   EXPECT_THAT(elsewhere.out, HasSubstr("not compared: the table is of NVIDIA GH200 120GB (gh200)"));
+}
+
+TEST(measure_command, hosts_with_a_rank_each_are_nodes_though_a_node_has_room_for_all) {
+  const auto predicted = [](const char* second_host) {
+    const TemporaryFile log{
+        fmt::format(
+            "# nThread 1 nGpus 1 minBytes 1073741824 maxBytes 1073741824 step: 2(factor) warmup iters: 1 "
+            "iters: 20 agg iters: 1 validation: 1 graph: 0\n"
+            "# Using devices\n"
+            "#  Rank  0 Group  0 Pid 11 on  host0 device  0 [0x1b] NVIDIA H100 80GB HBM3\n"
+            "#  Rank  1 Group  0 Pid 12 on  {} device  1 [0x2b] NVIDIA H100 80GB HBM3\n"
+            "# out-of-place in-place\n"
+            "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+            "# (B) (elements) (us) (GB/s) (GB/s) (us) (GB/s) (GB/s)\n"
+            "1073741824 268435456 float sum -1 20000 53.69 53.69 0 20000 53.69 53.69 0\n",
+            second_host),
+        "all_reduce.log"};
+    const presets::JsonValue answer = json_of("measure import --json " + log.path() +
+                                              " --model gpt2 --cluster 2x8xH100+ib400 --global-batch 16");
+    const auto& table = at(answer, "links").get_if<presets::JsonArray>()->front();
+    return number_at(at(table, "sizes").get_if<presets::JsonArray>()->front(), "predicted");
+  };
+  // A gigabyte through one card of 400 Gbit/s takes 21.5 ms; NVLink is several times as fast.
+  EXPECT_GT(predicted("host1"), 0.0215);
+  EXPECT_LT(predicted("host0"), 0.01);
 }
 
 TEST(measure_command, a_run_of_ones_own_is_a_row_that_accuracy_scores) {
