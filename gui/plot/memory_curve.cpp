@@ -41,6 +41,13 @@ void MemoryCurve::setCurve(MemoryCurveData curve) {
   dataChanged();
 }
 
+QSize MemoryCurve::minimumSizeHint() const {
+  constexpr double kLines = 5;      // legend, title, moments, their title, air
+  constexpr int kLowestCurve = 60;  // pixels
+  const double beside = kLines * QFontMetricsF(smallFont()).height() + 2 * kMemoryCurveMargin;
+  return {PlotView::minimumSizeHint().width(), static_cast<int>(beside) + kLowestCurve};
+}
+
 void MemoryCurve::setWindow(double low_seconds, double high_seconds) {
   if (data_.end <= 0) return;
   const TimeWindow window(low_seconds, high_seconds, data_.end);

@@ -40,6 +40,8 @@ class MemoryCurve : public PlotView {
 
   [[nodiscard]] QString textAlternative() const override;
   [[nodiscard]] int itemCount() const override { return static_cast<int>(data_.samples.size()); }
+  /// Room for a curve between legend and axis.
+  [[nodiscard]] QSize minimumSizeHint() const override;
   [[nodiscard]] QString describe(int item) const override;
 
  signals:

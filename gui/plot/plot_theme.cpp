@@ -133,14 +133,14 @@ const PlotTheme& PlotTheme::darkTheme() {
 
 const PlotTheme& PlotTheme::highContrast(bool dark) {
   const auto made = [](const PlotTheme& usual, const QColor& ground, const QColor& ink,
-                       const QColor& danger) {
+                       const QColor& alarming) {
     PlotTheme theme = usual;
     theme.high_contrast = true;
     theme.background = ground;
     for (QColor* line : {&theme.text, &theme.faint, &theme.axis, &theme.limit, &theme.baseline, &theme.focus})
       *line = ink;
     theme.grid = QColor(0x80, 0x80, 0x80);
-    theme.danger = danger;
+    theme.danger = alarming;
     theme.alarm = QColor(0x99, 0x00, 0x00);
     return theme;
   };

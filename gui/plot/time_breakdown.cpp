@@ -57,6 +57,7 @@ void TimeBreakdown::rebuild() {
       begin += seconds;
     }
   }
+  updateGeometry();
   dataChanged();
 }
 
@@ -96,6 +97,13 @@ QString TimeBreakdown::describe(int item) const {
                         (relative.isEmpty() ? QString{} : QStringLiteral(", ") + relative));
   }
   return out;
+}
+
+QSize TimeBreakdown::minimumSizeHint() const {
+  const double rows = itemCount() * QFontMetricsF(smallFont()).height();
+  const QSize least = PlotView::minimumSizeHint();
+  return {least.width(),
+          std::max(least.height(), static_cast<int>(std::ceil(rows + 2 * kTimeBreakdownMargin)))};
 }
 
 QString TimeBreakdown::textAlternative() const {

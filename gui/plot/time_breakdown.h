@@ -23,6 +23,8 @@ class TimeBreakdown : public PlotView {
   [[nodiscard]] QString textAlternative() const override;
   [[nodiscard]] int itemCount() const override { return static_cast<int>(rows_.size()); }
   [[nodiscard]] QString describe(int item) const override;
+  /// Rows as high as their letters.
+  [[nodiscard]] QSize minimumSizeHint() const override;
 
  protected:
   void draw(QPainter& painter, const QSizeF& size, const PlotTheme& theme) const override;

@@ -1,6 +1,7 @@
 #include "gui/plot/timeline.h"
 
 #include <QFontMetricsF>
+#include <QResizeEvent>
 #include <QScrollBar>
 #include <algorithm>
 #include <array>
@@ -16,6 +17,9 @@ namespace {
 constexpr double kTimelineMargin = 8;
 /// Height of a lane of weight 1 at the least, pixels: patterns can still be told apart.
 constexpr double kLowestLane = 4;
+/// Height of all lanes that are seen, at the least: four stages of a computing lane and three others, each as
+/// high as it takes to tell its spans apart.
+constexpr int kLowestLanes = 112;
 constexpr double kLeastGap = 2;  // between stages whose lanes are so low
 /// Pinned lanes take this share of the plot at most; more of them are scrolled like all.
 constexpr double kMostPinned = 0.67;
@@ -61,6 +65,7 @@ void Timeline::showOnly(std::shared_ptr<const TimelineData> spans) {
   setCurrentItem(-1);
   clearSelection();
   placeLanesBar();
+  updateGeometry();
   dataChanged();
 }
 
@@ -108,6 +113,10 @@ void Timeline::setPinned(int stage, bool pinned) {
   lanesChanged();
 }
 
+int Timeline::laneCount() const {
+  return data_ ? static_cast<int>(data_->lanes.size()) : 0;
+}
+
 QRectF Timeline::laneRect(int lane) const {
   return data_ ? here().seen(static_cast<std::size_t>(lane)) : QRectF{};
 }
@@ -143,11 +152,15 @@ void Timeline::setCursorTime(double seconds) {
 }
 
 QSize Timeline::minimumSizeHint() const {
-  return {300, 120};
+  constexpr int narrowest = 300;
+  if (!data_ || data_->lanes.empty()) return {narrowest, kLowestLanes};
+  const double beside = height() - here().plot.height();
+  return {narrowest, static_cast<int>(std::ceil(beside)) + kLowestLanes};
 }
 
 void Timeline::resizeEvent(QResizeEvent* event) {
   PlotView::resizeEvent(event);
+  if (event->size().width() != event->oldSize().width()) updateGeometry();  // lines of the legend
   placeLanesBar();
 }
 

@@ -36,6 +36,7 @@ class Timeline : public PlotView {
   [[nodiscard]] QString textAlternative() const override;
   [[nodiscard]] int itemCount() const override;
   [[nodiscard]] QString describe(int item) const override;
+  /// Room for a few stages' lanes beside legend and axis, however many lines the legend takes.
   [[nodiscard]] QSize minimumSizeHint() const override;
 
   /// Where the time axis begins and ends, in pixels from the left edge of the widget.
@@ -66,6 +67,7 @@ class Timeline : public PlotView {
   /// The stage's lanes stay above those that are scrolled through.
   void setPinned(int stage, bool pinned);
   [[nodiscard]] bool isPinned(int stage) const { return pinned_.contains(stage); }
+  [[nodiscard]] int laneCount() const;
   /// Where a lane is seen, in the widget's pixels; empty: folded, or scrolled away.
   [[nodiscard]] QRectF laneRect(int lane) const;
 

@@ -95,7 +95,9 @@ Verdict verdictOf(const Evaluation& e) {
   const QString chance = percentText(e.estimate.out_of_memory_probability);
   switch (e.standing()) {
     case Standing::Fits:
-      return {VerdictBar::tr("Fits"), {}};
+      // A line as all verdicts have one: what stands below does not move when another is reached.
+      return {VerdictBar::tr("Fits"),
+              VerdictBar::tr("The chance of running out of memory is %1.").arg(chance)};
     case Standing::AtRisk:
       return {VerdictBar::tr("At risk: %1").arg(chance),
               VerdictBar::tr("As predicted it needs %1 of the usable %2, but predictions err: the chance of "
@@ -279,7 +281,8 @@ void VerdictBar::showVerdict(const Evaluation& e) {
           QString{"background:%1; color:white; border-radius:4px; font-weight:bold;"}.arg(back.name()));
   reason_->setText(verdict.reason);
   reason_->setVisible(!verdict.reason.isEmpty());
-  const QColor said = e.standing() == Standing::AtRisk ? theme.text : theme.danger;
+  const bool calm = e.standing() == Standing::AtRisk || e.standing() == Standing::Fits;
+  const QColor said = calm ? theme.text : theme.danger;
   restyle(*reason_, "color:" + said.name());
 }
 
@@ -375,8 +378,9 @@ void VerdictBar::showChanges(const Evaluation& e) {
   const bool asked = e.has_model && e.has_cluster;
   const bool trouble = asked && e.standing() != Standing::Fits;
   const std::vector<Change> changes = searching_ || !asked ? std::vector<Change>{} : changesFor(e);
-  help_->setVisible(trouble || searching_ || !changes.empty());
-  help_title_->setVisible(!trouble && !changes.empty());
+  help_->setVisible(asked || searching_);
+  help_title_->setVisible(!trouble && !searching_);
+  help_title_->setText(changes.empty() ? tr("No single change makes a step faster.") : tr("Faster:"));
   find_->setVisible(trouble || searching_);
   for (std::size_t i = 0; i < changes_.size(); ++i) {
     QPushButton* button = changes_[i];

@@ -1,10 +1,12 @@
 #include "gui/app/pages/time_page.h"
 
+#include <QEvent>
 #include <QFileDialog>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMessageBox>
 #include <QPushButton>
+#include <QResizeEvent>
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QSortFilterProxyModel>
@@ -54,6 +56,47 @@ QScrollArea* makeScrolled(QWidget* content) {
   return area;
 }
 
+/// At least as high as its parts with the lines that their texts take at its width: layouts count one line.
+class FilledPane : public QWidget {
+ public:
+  using QWidget::QWidget;
+  [[nodiscard]] QSize minimumSizeHint() const override {
+    const QSize least = layout()->totalMinimumSize();
+    if (!layout()->hasHeightForWidth()) return least;
+    return {least.width(), layout()->totalMinimumHeightForWidth(std::max(width(), least.width()))};
+  }
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override {
+    QWidget::resizeEvent(event);
+    if (event->size().width() != event->oldSize().width()) updateGeometry();
+  }
+};
+
+/// Scrolls up and down what is higher than the page; as wide as that needs.
+class TallArea : public QScrollArea {
+ public:
+  explicit TallArea(QWidget* content) : QScrollArea{content->parentWidget()} {
+    setFrameShape(QFrame::NoFrame);
+    setWidgetResizable(true);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    setFocusPolicy(Qt::NoFocus);
+    setObjectName("timeArea");
+    setWidget(content);
+  }
+  [[nodiscard]] QSize minimumSizeHint() const override {
+    const int bar = verticalScrollBar()->isVisible() ? verticalScrollBar()->sizeHint().width() : 0;
+    return {widget()->minimumSizeHint().width() + bar, QScrollArea::minimumSizeHint().height()};
+  }
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override {
+    const bool done = QScrollArea::eventFilter(watched, event);
+    if (watched == widget() && event->type() == QEvent::LayoutRequest) updateGeometry();
+    return done;
+  }
+};
+
 }  // namespace
 
 TimePage::TimePage(ScenarioDocument& document, SimulationJob& simulations, QWidget* parent)
@@ -80,7 +123,7 @@ TimePage::TimePage(ScenarioDocument& document, SimulationJob& simulations, QWidg
   split->setStretchFactor(1, 5);
   auto* layout = new QVBoxLayout{this};
   layout->setContentsMargins(8, 8, 8, 8);
-  layout->addWidget(split);
+  layout->addWidget(new TallArea{split});
   followSimulations();
   followTraces();
 }
@@ -101,7 +144,7 @@ QWidget* TimePage::makePipeline() {
   curve_ = new MemoryCurve{this};
   curve_->setObjectName("timelineMemory");
   curve_->setEmptyText(QString{});
-  auto* pipeline = new QWidget{this};
+  auto* pipeline = new FilledPane{this};
   auto* column = new QVBoxLayout{pipeline};
   column->setContentsMargins(0, 0, 0, 0);
   cancel_ = new QPushButton{this};

@@ -5,8 +5,10 @@
 #include <QComboBox>
 #include <QImage>
 #include <QLabel>
+#include <QMap>
 #include <QPushButton>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QTabBar>
 #include <QTabWidget>
 #include <QToolBar>
@@ -14,6 +16,7 @@
 #include <cmath>
 
 #include "gui/plot/plot_view.h"
+#include "gui/plot/timeline.h"
 #include "tests/gui/app/window_fixture.h"
 
 namespace hexaplan::gui {
@@ -22,6 +25,8 @@ class LayoutTest : public WindowFixture {
   Q_OBJECT
 
  private:
+  static constexpr double kUsualPixels = 12;  // of letters
+
   static QString nameOf(const QWidget& widget) {
     QString text = widget.objectName();
     if (const auto* label = qobject_cast<const QLabel*>(&widget))
@@ -137,8 +142,7 @@ class LayoutTest : public WindowFixture {
     QFETCH(QString, language);
     QFETCH(double, letters);
     QFETCH(bool, fits);
-    constexpr double kPixels = 12;  // of usual letters
-    const Look look{*this, language, letters * kPixels};
+    const Look look{*this, language, letters * kUsualPixels};
     if (!look.isBuilt()) QSKIP("built without translations");
     window_.reset();
     open();
@@ -171,6 +175,89 @@ class LayoutTest : public WindowFixture {
     }
     for (const QString& problem : found) qWarning("%s", qPrintable(problem));
     QVERIFY2(found.isEmpty(), "see the warnings");
+  }
+
+  void on_a_small_screen_lanes_and_memory_can_be_read_under_a_banner_data() {
+    QTest::addColumn<QString>("language");
+    for (const char* language : {"en", "de"}) QTest::addRow("%s", language) << QString{language};
+  }
+  void on_a_small_screen_lanes_and_memory_can_be_read_under_a_banner() {
+    QFETCH(QString, language);
+    const Look look{*this, language, kUsualPixels};
+    if (!look.isBuilt()) QSKIP("built without translations");
+    window_.reset();
+    open();
+    window_->resize(1024, 700);
+    startWith("llama-3.1-70b", "64xH100");
+    choose("layout.tp", "8");
+    choose("layout.pp", "4");
+    QVERIFY(answer().estimate.out_of_memory_probability > 0.05);  // the banner says so
+    window_->pages().setCurrentIndex(1);
+    auto* timeline = find<Timeline>("timeline");
+    QTRY_VERIFY_WITH_TIMEOUT(timeline->itemCount() > 0, kPatience);
+    QTest::qWait(80);
+    QTest::mouseClick(find<QPushButton>("criticalPath"), Qt::LeftButton);  // some lines of text more
+    QTest::qWait(80);
+    QCOMPARE(window_->size(), QSize(1024, 700));
+    QRectF lanes;
+    for (int lane = 0; !timeline->laneRect(lane).isEmpty(); ++lane) {
+      lanes |= timeline->laneRect(lane);
+      if (lane + 1 == timeline->laneCount()) break;
+    }
+    constexpr double kReadable = 100;  // pixels
+    QVERIFY2(lanes.height() >= kReadable, qPrintable(QString::number(lanes.height())));
+    QVERIFY(timeline->lanesBar().isHidden());  // all of them
+    QVERIFY(find<PlotView>("timelineMemory")->height() >= kReadable);
+    // What does not fit the page is scrolled to.
+    auto* area = find<QScrollArea>("timeArea");
+    area->ensureWidgetVisible(timeline, 0, 0);
+    const QRect seen{timeline->mapTo(area->viewport(), QPoint{}), timeline->size()};
+    QVERIFY2(
+        area->viewport()->rect().contains(seen) || seen.height() > area->viewport()->height(),
+        qPrintable(
+            QString{"%1 to %2 of %3"}.arg(seen.top()).arg(seen.bottom()).arg(area->viewport()->height())));
+    QVERIFY(seen.left() >= 0 && seen.right() <= area->viewport()->width());
+  }
+
+  void toolbar_and_pages_stay_where_they_are_while_values_change() {
+    window_->resize(1280, 800);
+    startWith("llama-3.1-8b", "64xH100");
+    const auto places = [&] {
+      QMap<QString, QPoint> found;
+      for (QToolButton* button : window_->findChildren<QToolButton*>()) {
+        if (button->isVisible() && qobject_cast<QToolBar*>(button->parentWidget()) != nullptr)
+          found[nameOf(*button)] = button->mapTo(window_.get(), QPoint{});
+      }
+      found["pages"] = window_->pages().mapTo(window_.get(), QPoint{});
+      return found;
+    };
+    const auto before = places();
+    QVERIFY(before.size() > 5);
+    const auto unmoved = [&](const char* after) {
+      QTest::qWait(50);
+      const auto now = places();
+      for (auto it = before.begin(); it != before.end(); ++it)
+        QVERIFY2(now.value(it.key()) == it.value(),
+                 qPrintable(QString{"%1 moved after %2: %3, %4"}
+                                .arg(it.key(), after)
+                                .arg(now.value(it.key()).x() - it.value().x())
+                                .arg(now.value(it.key()).y() - it.value().y())));
+    };
+    choose("layout.tp", "4");
+    unmoved("tp 4");
+    choose("layout.pp", "2");
+    choose("layout.cp", "2");
+    unmoved("a long text of what would be undone");
+    choose("recipe.sequence", "32k");
+    unmoved("another sequence");
+    choose("recipe.global_batch", "512");
+    unmoved("a batch that was said");
+    window_->document().undoStack().undo();
+    QVERIFY(answered());
+    unmoved("undo");
+    choose("recipe.sequence", "64k");
+    QVERIFY(!answer().fits());
+    unmoved("a verdict that it does not fit");
   }
 
   void a_message_with_offers_has_room() {
