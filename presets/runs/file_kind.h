@@ -12,8 +12,9 @@ namespace hexaplan::presets {
 [[nodiscard]] std::string reader_hint(std::string_view text, std::string_view file,
                                       std::string_view own = {});
 
-/// Whether a file's beginning looks like what nccl-tests (or rccl-tests) print. InputError when it cannot be
-/// read.
+/// Whether a file's beginning has lines that nccl-tests (or rccl-tests) print in front of their tables, and
+/// none of its lines is one of a training step: a job that tests its network first logs a run. InputError
+/// when it cannot be read.
 [[nodiscard]] bool is_nccl_table(const std::filesystem::path& path);
 /// The same of a text.
 [[nodiscard]] bool is_nccl_text(std::string_view text);

@@ -8,6 +8,7 @@
 
 #include "presets/json/input_error.h"
 #include "presets/json/read_text_file.h"
+#include "presets/runs/file_kind.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -166,6 +167,32 @@ INSTANTIATE_TEST_SUITE_P(
         OtherFile{"#!/bin/bash\ntorchrun train.py\n",
                   "'hexaplan estimate --from a.txt --cluster CLUSTER' reads"}),
     [](const auto& row) { return "kind_" + std::to_string(row.index); });
+
+struct NcclText {
+  const char* name;
+  const char* text;
+  bool table;
+};
+
+TEST(run_log, tables_of_nccl_tests_are_known_by_their_heads_unless_training_follows) {
+  constexpr const char* kStep =
+      " iteration 1/ 10 | consumed samples: 8 | elapsed time per iteration (ms): 250.0 |";
+  const NcclText texts[] = {
+      {"first line", "# nThread 1 nGpus 8 minBytes 8\n", true},
+      {"behind a launcher's lines", "job 17\n# nccl-tests version 2.17.6\n", true},
+      {"tagged by mpirun", "[1,0]<stdout>:# Collective test starting: all_reduce_perf\n", true},
+      {"devices alone", "#\r\n# Using devices\r\n", true},
+      {"its unit in a line of another's", "preflight: busbw (GB/s) 370.1 ok\n", false},
+      {"its words in a line of another's", "echo '# nThread 1' >> log\n", false},
+      {"nothing", "", false},
+  };
+  for (const NcclText& row : texts) {
+    const std::string text = row.text;
+    EXPECT_EQ(is_nccl_text(text), row.table) << row.name;
+    EXPECT_FALSE(is_nccl_text(text + kStep)) << row.name << ", then training";
+    EXPECT_EQ(parse_run_log(text + kStep, "job.log").steps.size(), 1U) << row.name;
+  }
+}
 
 TEST(run_log, a_file_without_steps_names_the_formats_that_are_known) {
   try {
