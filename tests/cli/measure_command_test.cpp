@@ -5,6 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "run_hexaplan.h"
@@ -174,29 +178,99 @@ TEST(measure_command, tables_of_nccl_tests_stand_beside_what_the_cost_model_take
   EXPECT_THAT(elsewhere.out, HasSubstr("not compared: the table is of NVIDIA GH200 120GB (gh200)"));
 }
 
-TEST(measure_command, hosts_with_a_rank_each_are_nodes_though_a_node_has_room_for_all) {
-  const auto predicted = [](const char* second_host) {
-    const TemporaryFile log{
-        fmt::format(
-            "# nThread 1 nGpus 1 minBytes 1073741824 maxBytes 1073741824 step: 2(factor) warmup iters: 1 "
-            "iters: 20 agg iters: 1 validation: 1 graph: 0\n"
-            "# Using devices\n"
-            "#  Rank  0 Group  0 Pid 11 on  host0 device  0 [0x1b] NVIDIA H100 80GB HBM3\n"
-            "#  Rank  1 Group  0 Pid 12 on  {} device  1 [0x2b] NVIDIA H100 80GB HBM3\n"
-            "# out-of-place in-place\n"
-            "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
-            "# (B) (elements) (us) (GB/s) (GB/s) (us) (GB/s) (GB/s)\n"
-            "1073741824 268435456 float sum -1 20000 53.69 53.69 0 20000 53.69 53.69 0\n",
-            second_host),
-        "all_reduce.log"};
-    const presets::JsonValue answer = json_of("measure import --json " + log.path() +
-                                              " --model gpt2 --cluster 2x8xH100+ib400 --global-batch 16");
-    const auto& table = at(answer, "links").get_if<presets::JsonArray>()->front();
-    return number_at(at(table, "sizes").get_if<presets::JsonArray>()->front(), "predicted");
+/// What nccl-tests print of an all-reduce of a gigabyte over H100s, so many of each host.
+std::string table_of_hosts(const std::vector<int>& ranks_of_hosts) {
+  std::string text =
+      "# nThread 1 nGpus 1 minBytes 1073741824 maxBytes 1073741824 step: 2(factor) warmup iters: 1 iters: 20 "
+      "agg iters: 1 validation: 1 graph: 0\n# Using devices\n";
+  int rank = 0;
+  for (std::size_t host = 0; host < ranks_of_hosts.size(); ++host) {
+    for (int device = 0; device < ranks_of_hosts[host]; ++device, ++rank)
+      text += fmt::format("#  Rank  {} Group  0 Pid 11 on  host{} device  {} [0x1b] NVIDIA H100 80GB HBM3\n",
+                          rank, host, device);
+  }
+  return text + fmt::format(
+                    "# out-of-place in-place\n"
+                    "# size count type redop root time algbw busbw #wrong\n"
+                    "# (B) (elements) (us) (GB/s) (GB/s)\n"
+                    "1073741824 268435456 float sum -1 20000 53.69 {:.2f} 0\n",
+                    53.69 * 2 * (rank - 1) / rank);
+}
+
+/// The prediction beside that table, in seconds; nothing where they are not compared, which `note` says.
+std::optional<double> predicted_of_hosts(const std::vector<int>& ranks_of_hosts, const std::string& cluster,
+                                         std::string& note) {
+  const TemporaryFile log{table_of_hosts(ranks_of_hosts), "all_reduce.log"};
+  const presets::JsonValue answer = json_of("measure import --json " + log.path() +
+                                            " --model gpt2 --cluster " + cluster + " --global-batch 240");
+  const auto& table = at(answer, "links").get_if<presets::JsonArray>()->front();
+  for (const auto& said : *at(table, "notes").get_if<presets::JsonArray>())
+    note = *said.get_if<std::string>();
+  const auto& size = at(table, "sizes").get_if<presets::JsonArray>()->front();
+  if (at(size, "predicted").is_null()) return std::nullopt;
+  return number_at(size, "predicted");
+}
+
+TEST(measure_command, ranks_of_a_host_are_of_a_node_though_that_has_room_for_all) {
+  std::string note;
+  for (const int ranks : {1, 2, 4, 8}) {
+    const auto predicted = predicted_of_hosts({ranks, ranks}, "2x8xH100+ib400", note);
+    ASSERT_TRUE(predicted) << note;
+    // Every node sends a gigabyte at least (Patarasuk and Yuan, 2009), over a card of 400 Gbit/s for each
+    // rank.
+    EXPECT_GT(*predicted, 1073741824 / (ranks * 50e9)) << ranks;
+    // As on nodes that have no more GPUs.
+    const auto small = predicted_of_hosts({ranks, ranks}, fmt::format("2x{}xH100+ib400", ranks), note);
+    ASSERT_TRUE(small) << note;
+    EXPECT_NEAR(*predicted, *small, 0.01 * *small) << ranks;
+  }
+  // On one host NVLink alone is in the way.
+  EXPECT_LT(predicted_of_hosts({2}, "2x8xH100+ib400", note).value_or(1), 0.01);
+}
+
+TEST(measure_command, ranks_of_hosts_that_no_node_divides_into_are_not_compared) {
+  struct Case {
+    std::vector<int> ranks_of_hosts;
+    const char* cluster;
+    const char* note;
   };
-  // A gigabyte through one card of 400 Gbit/s takes 21.5 ms; NVLink is several times as fast.
-  EXPECT_GT(predicted("host1"), 0.0215);
-  EXPECT_LT(predicted("host0"), 0.01);
+  const Case cases[] = {
+      {{3, 3},
+       "2x8xH100+ib400",
+       "3 ranks on each of 2 hosts, expected as many on each host, and a number that"},
+      {{5, 5}, "2x8xH100+ib400", "divides the 8 GPUs of a node (NODESxGPUSxNAME says another)"},
+      {{3, 1}, "2x8xH100+ib400", "4 ranks on 2 hosts, not as many on each"},
+      {{9}, "2x8xH100+ib400", "9 ranks on 1 host, expected at most the 8 GPUs of a node on each"},
+  };
+  for (const Case& row : cases) {
+    std::string note;
+    EXPECT_FALSE(predicted_of_hosts(row.ranks_of_hosts, row.cluster, note)) << row.note;
+    EXPECT_THAT(note, HasSubstr(row.note));
+  }
+  std::string note;
+  EXPECT_TRUE(predicted_of_hosts({3, 3}, "2x3xH100+ib400", note)) << note;
+  // calibrate refuses the file with the same words.
+  const TemporaryFile log{table_of_hosts({3, 3}), "all_reduce.log"};
+  const Finished refused = run_hexaplan("calibrate --from " + log.path() + " --cluster 2x8xH100+ib400");
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_THAT(refused.err, HasSubstr("got 3 ranks on each of 2 hosts, expected as many on each host"));
+}
+
+TEST(measure_command, a_job_that_tests_its_network_before_it_trains_is_a_run) {
+  std::ifstream file{kLogs + "megatron_lm.log"};
+  const std::string training{std::istreambuf_iterator<char>{file}, {}};
+  ASSERT_FALSE(training.empty());
+  const presets::JsonValue expected = json_of("measure import --json " + kLogs + "megatron_lm.log");
+  for (const std::string& before : {std::string{"preflight: busbw (GB/s) 370.1 ok\n"}, table_of_hosts({8})}) {
+    const TemporaryFile log{before + training, ".log"};
+    const presets::JsonValue answer = json_of("measure import --json " + log.path());
+    ASSERT_EQ(at(answer, "runs").get_if<presets::JsonArray>()->size(), 1U);
+    const auto used = [](const presets::JsonValue& report) {
+      return number_at(at(report, "runs").get_if<presets::JsonArray>()->front(), "time.used");
+    };
+    EXPECT_EQ(used(answer), used(expected));
+    EXPECT_TRUE(at(answer, "links").get_if<presets::JsonArray>()->empty());
+  }
 }
 
 TEST(measure_command, a_run_of_ones_own_is_a_row_that_accuracy_scores) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -173,7 +174,7 @@ class Reader {
     if (!ranks_.insert(std::string{words[1]}).second)
       fail(fmt::format("rank {} twice", words[1]), "one process per rank in a table",
            "build nccl-tests with MPI=1: without, every process runs a test of its own");
-    hosts_.insert(std::string{*(on + 1)});
+    ++hosts_[std::string{*(on + 1)}];
     std::string name;
     for (auto word = device + 1; word != words.end(); ++word) {
       if (word == device + 1 || word->front() == '[') continue;  // its number and its place on the bus
@@ -227,6 +228,10 @@ class Reader {
       if (run_.ranks == 1)
         fail("1 rank", "at least two: nothing was communicated",
              "build nccl-tests with MPI=1, or run it with -g 2");
+      const int first = hosts_.begin()->second;
+      const bool even =
+          std::all_of(hosts_.begin(), hosts_.end(), [&](const auto& host) { return host.second == first; });
+      run_.ranks_per_host = even ? first : 0;
       run_.kind = kind_of_run();
       tests_.push_back(std::move(run_));
     }
@@ -266,7 +271,8 @@ class Reader {
   const Program* spoken_ = nullptr;  // by a command line before it
   int line_ = 0;
   NcclTest run_;
-  std::set<std::string> ranks_, hosts_;
+  std::set<std::string> ranks_;
+  std::map<std::string, int> hosts_;  // and the ranks on them
   std::vector<double> factors_;
   std::vector<NcclTest> tests_;
 };

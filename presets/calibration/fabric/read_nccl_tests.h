@@ -19,8 +19,9 @@ struct NcclTestRow {
 struct NcclTest {
   costmodel::CollectiveKind kind = costmodel::CollectiveKind::AllReduce;
   int ranks = 0, nodes = 0;
-  std::string device;   // as the driver names it: "NVIDIA H100 80GB HBM3"
-  std::string version;  // of NCCL, "2.28.9"; empty: not printed
+  int ranks_per_host = 0;  // 0: not as many on each
+  std::string device;      // as the driver names it: "NVIDIA H100 80GB HBM3"
+  std::string version;     // of NCCL, "2.28.9"; empty: not printed
   std::vector<NcclTestRow> rows;
 };
 
