@@ -38,14 +38,6 @@ void read_dynamo(V v, R r) {
 
 // --- TRL and the Trainer: trl v1.16.0 trl/trainer/*_config.py, transformers v5.23.0 training_args.py ---
 
-std::vector<std::string> modules_in(V v) {
-  if (v.json().is_null()) return {};
-  if (v.json().get_if<JsonArray>() == nullptr) return {v.text()};
-  std::vector<std::string> names;
-  for (const ValueReader& element : v.elements()) names.push_back(element.text());
-  return names;
-}
-
 constexpr ForeignSetting kTrlMore[] = {
     // PEFT's adapter_config.json: LoraConfig.save_pretrained (peft 0.21.2 src/peft/tuners/lora/config.py).
     {"peft_type",
@@ -55,15 +47,9 @@ constexpr ForeignSetting kTrlMore[] = {
      }},
     {"base_model_name_or_path", [](V v, R r) { r.model_name = v.text(); }},
     {"r", [](V v, R r) { r.trainer.rank = v.integer(kLengths); }},
-    {"target_modules", [](V v, R r) { r.trainer.targets = modules_in(v); }},
-    {"modules_to_save", [](V v, R r) { r.trainer.saved = modules_in(v); }},
-    {"bias",
-     [](V v, R r) {
-       using costmodel::TrainedBiases;
-       constexpr FrameworkWord<TrainedBiases> kBiases[] = {
-           {TrainedBiases::None, "none"}, {TrainedBiases::All, "all"}, {TrainedBiases::Adapted, "lora_only"}};
-       r.trainer.bias = meaning_of(kBiases, v);
-     }},
+    {"target_modules", [](V v, R r) { r.trainer.targets = module_names_in(v); }},
+    {"modules_to_save", [](V v, R r) { r.trainer.saved = module_names_in(v); }},
+    {"bias", [](V v, R r) { r.trainer.bias = meaning_of(kPeftBiases, v); }},
     {"max_seq_length", read_length},
     {"block_size", read_length},
     {"model_max_length", read_length},

@@ -19,6 +19,7 @@
 #include "presets/import/shell_script.h"
 #include "presets/json/input_error.h"
 #include "presets/json/read_text_file.h"
+#include "presets/launch/trainer_plan.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -430,12 +431,18 @@ void take_named_model(const JsonValue& asked, LaunchReading& reading) {
                                           : named_model(reading);
   if (!model) return;
   reading.named_layers = model->layers, reading.named_hidden = model->hidden;
-  if (!model->tied_embeddings || reading.trainer.saved.empty()) return;
-  reading.notes.push_back(
-      fmt::format("a copy of {} that trains beside the adapters, apart from what it shares a matrix with, is "
-                  "not planned",
-                  fmt::join(reading.trainer.saved, ", ")));
-  reading.trainer.saved.clear();
+  if (!model->tied_embeddings) return;
+  std::vector<std::string> shared;
+  std::erase_if(reading.trainer.saved, [&](const std::string& name) {
+    const bool shares = saved_module_named(name) != costmodel::SavedModules::None;
+    if (shares) shared.push_back(name);
+    return shares;
+  });
+  if (!shared.empty())
+    reading.notes.push_back(
+        fmt::format("a copy of {} that trains beside the adapters, apart from what it shares a matrix with, "
+                    "is not planned",
+                    fmt::join(shared, ", ")));
 }
 
 /// Everything that the files say, and those that they name. InputError where that is nothing.

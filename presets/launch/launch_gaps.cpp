@@ -464,6 +464,12 @@ constexpr Gap kGaps[] = {
        return trains_adapters(s.recipe) && s.recipe.saved_modules != costmodel::SavedModules::None;
      },
      "modules that train as a whole beside adapters"},
+    {kTrainers,
+     [](S s) {
+       return trains_low_rank(s.recipe) && s.recipe.saved_modules != costmodel::SavedModules::None &&
+              saved_module_names(s).empty();
+     },
+     "modules that train as a whole beside adapters: what the model's code calls them is not known"},
     {kBridge, [](S s) { return costmodel::trains_adapters(s.recipe); },
      "checkpoint.pretrained_checkpoint: the weights that adapters stand beside"},
     {kNanotron | kTorchtitan | kDeepSpeed, [](S s) { return s.recipe.dropout > 0; },

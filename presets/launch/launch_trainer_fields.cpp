@@ -1,9 +1,13 @@
 // Settings of the trainers above Hugging Face's Trainer; their sources stand in launch_formats().
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "costmodel/memory/saved_rule.h"
 #include "costmodel/parameters/adapters.h"
@@ -84,47 +88,20 @@ JsonValue llamafactory_targets(S s) {
     text += (text.empty() ? "" : ",") + *name.get_if<std::string>();
   return text;
 }
-/// A list, or words with commas.
-std::vector<std::string> names_in(V v) {
-  std::vector<std::string> names;
-  const auto take = [&](const std::string& text) {
-    for (std::size_t begin = 0; begin <= text.size();) {
-      const std::size_t end = std::min(text.find(',', begin), text.size());
-      std::string name = text.substr(begin, end - begin);
-      std::erase(name, ' ');
-      if (!name.empty()) names.push_back(std::move(name));
-      begin = end + 1;
-    }
-  };
-  if (v.json().is_null()) return names;
-  if (v.json().get_if<JsonArray>() == nullptr) {
-    take(v.text());
-  } else {
-    for (const ValueReader& element : v.elements()) take(element.text());
-  }
-  return names;
-}
 void read_targets(V v, R r) {
-  r.trainer.targets = names_in(v);
+  r.trainer.targets = module_names_in(v);
 }
 void read_saved(V v, R r) {
-  r.trainer.saved = names_in(v);
+  r.trainer.saved = module_names_in(v);
 }
-/// As Llama's kin call them (huggingface/transformers, modeling_llama.py).
 JsonValue saved_modules(S s) {
-  if (!trains_lora(s) || s.recipe.saved_modules == costmodel::SavedModules::None) return {};
   JsonArray names;
-  if (trains_embedding(s.recipe)) names.emplace_back("embed_tokens");
-  if (trains_head(s.recipe)) names.emplace_back("lm_head");
-  return names;
+  for (const std::string& name : saved_module_names(s)) names.emplace_back(name);
+  return names.empty() ? JsonValue{} : JsonValue{names};
 }
 JsonValue llamafactory_saved(S s) {
-  const JsonValue names = saved_modules(s);
-  if (names.is_null()) return {};
-  std::string text;
-  for (const JsonValue& name : *names.get_if<JsonArray>())
-    text += (text.empty() ? "" : ",") + *name.get_if<std::string>();
-  return text;
+  const std::vector<std::string> names = saved_module_names(s);
+  return only_if(!names.empty(), fmt::format("{}", fmt::join(names, ",")));
 }
 
 // --- types ---

@@ -18,6 +18,7 @@
 #include "presets/launch/launch_settle.h"
 #include "presets/launch/launch_words.h"
 #include "presets/scenario/scenario_request.h"
+#include "presets/weights/weight_names.h"
 
 namespace hexaplan::presets {
 
@@ -77,24 +78,18 @@ AdapterTargets targets_of(R r) {
   return wider;
 }
 
-/// Word table and output layer, as models of transformers call them. What else trains as a whole is not
-/// planned.
+constexpr std::string_view kWordTable = "embedding.word.weight", kOutputLayer = "head.weight";
+
+/// What trains as a whole beside word table and output layer is not planned.
 costmodel::SavedModules saved_by(R r) {
   using costmodel::SavedModules;
-  constexpr std::string_view kTables[] = {"embed_tokens", "wte", "embed_in", "word_embeddings"};
-  constexpr std::string_view kHeads[] = {"lm_head", "embed_out"};
   bool table = false, head = false;
-  for (const std::string& module : r.trainer.saved) {
-    const std::string name = module.substr(module.rfind('.') + 1);
-    const auto is_of = [&](std::span<const std::string_view> names) {
-      return std::find(names.begin(), names.end(), name) != names.end();
-    };
-    if (!is_of(kTables) && !is_of(kHeads)) {
-      r.notes.push_back(fmt::format("module {} that trains beside the adapters is not planned", module));
-    } else {
-      table = table || is_of(kTables);
-      head = head || is_of(kHeads);
-    }
+  for (const std::string& name : r.trainer.saved) {
+    const SavedModules module = saved_module_named(name);
+    if (module == SavedModules::None)
+      r.notes.push_back(fmt::format("module {} that trains beside the adapters is not planned", name));
+    table = table || module == SavedModules::Embedding;
+    head = head || module == SavedModules::Head;
   }
   return table ? (head ? SavedModules::Both : SavedModules::Embedding)
                : (head ? SavedModules::Head : SavedModules::None);
@@ -221,6 +216,42 @@ void train_in_16_bits(R r, bool mixed = true) {
 
 std::span<const AdaptedModules> adapted_modules() {
   return kAdaptedModules;
+}
+
+std::vector<std::string> module_names_in(const ValueReader& value) {
+  std::vector<std::string> names;
+  const auto take = [&](const std::string& text) {
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      std::string name = text.substr(begin, end - begin);
+      std::erase(name, ' ');
+      if (!name.empty()) names.push_back(std::move(name));
+      begin = end + 1;
+    }
+  };
+  if (value.json().is_null()) return names;
+  if (value.json().get_if<JsonArray>() == nullptr) {
+    take(value.text());
+  } else {
+    for (const ValueReader& element : value.elements()) take(element.text());
+  }
+  return names;
+}
+
+std::vector<std::string> saved_module_names(const Scenario& s) {
+  std::vector<std::string> names;
+  if (!trains_low_rank(s.recipe)) return names;
+  if (trains_embedding(s.recipe)) names.emplace_back(module_name(s.model.family, kWordTable));
+  if (trains_head(s.recipe)) names.emplace_back(module_name(s.model.family, kOutputLayer));
+  if (std::find(names.begin(), names.end(), "") != names.end()) names.clear();
+  return names;
+}
+
+costmodel::SavedModules saved_module_named(std::string_view name) {
+  const std::string_view last = name.substr(name.rfind('.') + 1);
+  return is_module_name(last, kWordTable)     ? costmodel::SavedModules::Embedding
+         : is_module_name(last, kOutputLayer) ? costmodel::SavedModules::Head
+                                              : costmodel::SavedModules::None;
 }
 
 void take_deepspeed_overlap(R r) {

@@ -1,10 +1,13 @@
 #pragma once
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "costmodel/spec/scenario.h"
 #include "presets/json/object_reader.h"
 #include "presets/launch/launch_reading.h"
+#include "presets/launch/launch_words.h"
 
 namespace hexaplan::presets {
 
@@ -37,6 +40,19 @@ struct AdaptedModules {
 };
 /// Without AllLinear, which has a word.
 [[nodiscard]] std::span<const AdaptedModules> adapted_modules();
+/// Names of modules: a list, or one text with commas.
+[[nodiscard]] std::vector<std::string> module_names_in(const ValueReader& value);
+/// PEFT's modules_to_save: what the code of the model's family calls what trains beside the adapters. Empty
+/// where the plan has none, and where nobody wrote down one of the names.
+[[nodiscard]] std::vector<std::string> saved_module_names(const costmodel::Scenario& scenario);
+/// What a name in modules_to_save means in the code of some family; None: another module.
+[[nodiscard]] costmodel::SavedModules saved_module_named(std::string_view name);
+
+/// LoraConfig's bias (huggingface/peft src/peft/tuners/lora/config.py).
+inline constexpr FrameworkWord<costmodel::TrainedBiases> kPeftBiases[] = {
+    {costmodel::TrainedBiases::None, "none"},
+    {costmodel::TrainedBiases::All, "all"},
+    {costmodel::TrainedBiases::Adapted, "lora_only"}};
 
 /// `fsdp`: true, or the Trainer's older words ("full_shard auto_wrap offload").
 void read_fsdp(const ValueReader& value, LaunchReading& into);

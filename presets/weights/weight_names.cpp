@@ -328,7 +328,7 @@ constexpr CheckpointTensor kGptNeox[] = {
     whole("gpt_neox.embed_in.weight", "embedding.word.weight"),
     whole("gpt_neox.final_layer_norm.weight", "final_norm.weight"),
     whole("gpt_neox.final_layer_norm.bias", "final_norm.bias"),
-    whole("embed_out.weight", "head.weight"),
+    {.name = "embed_out.weight", .blocks = {{{"head.weight"}}}, .module = "lm_head"},
     whole("gpt_neox.layers.{l}.input_layernorm.weight", "norm1.weight"),
     whole("gpt_neox.layers.{l}.input_layernorm.bias", "norm1.bias"),
     whole("gpt_neox.layers.{l}.post_attention_layernorm.weight", "norm2.weight"),
@@ -569,12 +569,40 @@ constexpr FamilyNames kFamilyNames[] = {
     {"mpt", kMptTables},
 };
 
+/// Null without one.
+const CheckpointTensor* tensor_of(std::span<const Table> tables, std::string_view parameter) {
+  for (const Table& table : tables) {
+    for (const CheckpointTensor& tensor : table) {
+      if (tensor.blocks[0].tensor == parameter && tensor.blocks[0].blocks == 1) return &tensor;
+    }
+  }
+  return nullptr;
+}
+std::string_view stored_module(const CheckpointTensor& tensor) {
+  const std::string_view module = tensor.name.substr(0, tensor.name.rfind('.'));
+  return module.substr(module.rfind('.') + 1);
+}
+
 }  // namespace
 
 std::span<const std::span<const CheckpointTensor>> checkpoint_tensors(std::string_view model_type) {
   const auto* found = std::find_if(std::begin(kFamilyNames), std::end(kFamilyNames),
                                    [&](const FamilyNames& f) { return f.model_type == model_type; });
   return found == std::end(kFamilyNames) ? std::span<const Table>{} : found->tables;
+}
+
+std::string_view module_name(std::string_view model_type, std::string_view parameter) {
+  const CheckpointTensor* tensor = tensor_of(checkpoint_tensors(model_type), parameter);
+  if (tensor == nullptr) return {};
+  return tensor->module.empty() ? stored_module(*tensor) : tensor->module;
+}
+
+bool is_module_name(std::string_view name, std::string_view parameter) {
+  return !name.empty() &&
+         std::any_of(std::begin(kFamilyNames), std::end(kFamilyNames), [&](const FamilyNames& family) {
+           const CheckpointTensor* tensor = tensor_of(family.tables, parameter);
+           return tensor != nullptr && (tensor->module == name || stored_module(*tensor) == name);
+         });
 }
 
 }  // namespace hexaplan::presets

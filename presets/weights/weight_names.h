@@ -30,11 +30,18 @@ struct CheckpointTensor {
   int norms_per_layer = 0;  // only in models with so many; 0: in all
   /// It has the numbers of this tensor once more, beside the parameters of a multi-token-prediction module.
   std::string_view copy_of = {};
+  std::string_view module = {};  // of the code, where the checkpoint has kept an older name
 };
 
 /// Tables of tensors that checkpoints of a model_type have; a model has those whose parameters it has.
 /// Empty when nobody wrote them down.
 [[nodiscard]] std::span<const std::span<const CheckpointTensor>> checkpoint_tensors(
     std::string_view model_type);
+
+/// What a model_type's code calls the module that holds a whole parameter, without what it stands in:
+/// "embed_in" of "embedding.word.weight" in GPT-NeoX (transformers v5.23.0). Empty when nobody wrote it down.
+[[nodiscard]] std::string_view module_name(std::string_view model_type, std::string_view parameter);
+/// Whether some model_type calls it so, or its checkpoints do, as its code did before.
+[[nodiscard]] bool is_module_name(std::string_view name, std::string_view parameter);
 
 }  // namespace hexaplan::presets

@@ -106,7 +106,6 @@ MODELS = {
 PERIODS = {"gemma-2-9b": 2, "gemma-3-1b": 6}
 SEQUENCES = {"gpt2-xl": 1024}
 EAGER_ONLY = {"gemma-2-9b"}  # caps of the scores
-SAVED_MODULES = {None: None, "embedding": ["embed_tokens"], "head": ["lm_head"], "both": ["embed_tokens", "lm_head"]}
 ADAPTERS = {
     "lora-attention": ["q_proj", "k_proj", "v_proj", "o_proj"],
     "lora-qv": ["q_proj", "v_proj"],
@@ -166,6 +165,13 @@ def trained_config(kind, fields, attention):
     return config
 
 
+def saved_modules(model, which):
+    """PEFT's modules_to_save: what the model calls its word table and its output layer."""
+    table, head = model.get_input_embeddings(), model.get_output_embeddings()
+    wanted = {None: (), "embedding": (table,), "head": (head,), "both": (table, head)}[which]
+    return [name for name, module in model.named_modules() if any(module is w for w in wanted)] or None
+
+
 def adapted(model, case):
     from peft import IA3Config, LoraConfig, get_peft_model
     if case["adapters"] == "ia3":
@@ -174,7 +180,7 @@ def adapted(model, case):
     else:
         peft = LoraConfig(r=case.get("lora_rank", 16), lora_alpha=case.get("lora_alpha", 16), lora_dropout=0.0,
                           use_dora=case.get("dora", False), task_type="CAUSAL_LM", target_modules=ADAPTERS[case["adapters"]],
-                          bias=case.get("lora_bias", "none"), modules_to_save=SAVED_MODULES[case.get("saved_modules")])
+                          bias=case.get("lora_bias", "none"), modules_to_save=saved_modules(model, case.get("saved_modules")))
     return get_peft_model(model, peft, autocast_adapter_dtype=True)
 
 

@@ -118,7 +118,32 @@ TEST(trainers, modules_train_as_a_whole_beside_the_adapters) {
   tied.replace(tied.find("Llama-3.1-8B"), 12, "Llama-3.2-1B");
   const ImportedPlan parted = imported("a.yml", tied);
   EXPECT_EQ(parted.request.recipe.saved_modules, SavedModules::None);
-  EXPECT_THAT(parted.notes, Contains(HasSubstr("a copy of embed_tokens")));
+  EXPECT_THAT(parted.notes, Contains(HasSubstr("a copy of embed_tokens, lm_head that")));
+  const ImportedPlan scored = imported("a.yml", tied + "  - score\n");
+  EXPECT_THAT(scored.notes, Contains(HasSubstr("a copy of embed_tokens, lm_head that")));
+  EXPECT_THAT(scored.notes, Contains(HasSubstr("module score that trains beside")));
+}
+
+/// GPT-NeoX's output layer was embed_out before transformers called it lm_head.
+TEST(trainers, modules_to_save_are_known_by_the_names_of_every_family) {
+  using costmodel::SavedModules;
+  const std::pair<const char*, SavedModules> cases[] = {
+      {"embed_in", SavedModules::Embedding},
+      {"gpt_neox.embed_in", SavedModules::Embedding},
+      {"embed_out", SavedModules::Head},
+      {"lm_head", SavedModules::Head},
+      {"embed_in,lm_head", SavedModules::Both},
+      {"embed_in,embed_out", SavedModules::Both},
+      {"dense", SavedModules::None},
+  };
+  for (const auto& [names, saved] : cases) {
+    const ImportedPlan plan =
+        imported("f.yaml", std::string{"model_name_or_path: EleutherAI/pythia-6.9b\nstage: sft\n"
+                                       "finetuning_type: lora\nlora_target: all\nbf16: true\n"
+                                       "additional_target: "} +
+                               names + "\n");
+    EXPECT_EQ(plan.request.recipe.saved_modules, saved) << names;
+  }
 }
 
 /// What PEFT saves beside its adapters says biases, too, which no trainer's file does.
@@ -137,6 +162,10 @@ TEST(peft, adapter_config_is_a_plan_of_its_adapters) {
   EXPECT_EQ(recipe.lora_bias, costmodel::TrainedBiases::Adapted);
   EXPECT_EQ(recipe.saved_modules, costmodel::SavedModules::Head);
   EXPECT_EQ(fate_of(plan, "layers_to_transform"), SettingFate::Ignored);
+  std::string text = config;
+  const std::string list = R"(["q_proj", "k_proj", "v_proj", "o_proj"])";
+  text.replace(text.find(list), list.size(), R"("q_proj,v_proj")");
+  EXPECT_EQ(imported("adapter_config.json", text).request.recipe.lora_targets, AdapterTargets::QueryValue);
   std::string other = config;
   other.replace(other.find("LORA"), 4, "VERA");
   EXPECT_EQ(fate_of(imported("adapter_config.json", other), "peft_type"), SettingFate::Unknown);

@@ -714,6 +714,32 @@ TEST(launch_config, trainers_train_modules_beside_adapters) {
   }
 }
 
+/// As named_modules() of transformers 5.23.0 has get_input_embeddings() and get_output_embeddings(). PEFT
+/// trains a module under no other name.
+TEST(launch_config, trainers_call_saved_modules_what_the_models_code_does) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"pythia-6.9b", R"(["embed_in","lm_head"])"},      {"gpt2-xl", R"(["wte","lm_head"])"},
+      {"bloom-7b1", R"(["word_embeddings","lm_head"])"}, {"opt-6.7b", R"(["embed_tokens","lm_head"])"},
+      {"mixtral-8x7b", R"(["embed_tokens","lm_head"])"},
+  };
+  const auto no_name = Contains(HasSubstr("what the model's code calls them is not known"));
+  for (const auto& [model, names] : cases) {
+    Scenario s = scenario(model, "8xH100", "zero0", "hf-eager");
+    s.recipe.fine_tune = costmodel::FineTune::Lora;
+    s.recipe.lora_rank = 16;
+    s.recipe.saved_modules = costmodel::SavedModules::Both;
+    EXPECT_THAT(config(s, "trl").text, HasSubstr(std::string{"lora_modules_to_save: "} + names + "\n"))
+        << model;
+    EXPECT_THAT(config(s, "trl").gaps, Not(no_name)) << model;
+    s.model.family = "a family whose names nobody wrote down";
+    for (const char* trainer : {"trl", "axolotl", "llamafactory"}) {
+      EXPECT_THAT(config(s, trainer).gaps, no_name) << trainer;
+      EXPECT_THAT(config(s, trainer).text, Not(HasSubstr("modules_to_save"))) << trainer;
+      EXPECT_THAT(config(s, trainer).text, Not(HasSubstr("additional_target"))) << trainer;
+    }
+  }
+}
+
 TEST(launch_config, maxtexts_mesh_is_cut_at_the_nodes) {
   const auto text = [](const char* cluster, const char* layout) {
     return config(scenario("llama-3.1-8b", cluster, layout, "maxtext"), "maxtext").text;
