@@ -7,9 +7,9 @@
 
 namespace hexaplan::charts {
 
-/// How a kind of span is shown everywhere, in the window too: colours of Okabe and Ito's palette with a
-/// violet and a brown beside them, told apart by people with any
-/// colour vision (https://jfly.uni-koeln.de/color/), and a letter where there is no colour.
+/// How a kind of span is shown: colours of Okabe and Ito's palette with a violet and a brown beside them,
+/// told apart by people with any colour vision (https://jfly.uni-koeln.de/color/), and a letter where there
+/// is no colour. In the window communication has inks of its own, by whether it is hidden.
 struct SpanStyle {
   std::string_view fill;
   std::string_view ink;  // of text on it

@@ -29,9 +29,9 @@ namespace {
 constexpr std::size_t kStagesShown = 24;
 constexpr double kLabelCells = 4;  // of the shortest pass, for "F12" and a seam
 
-/// Nearest of the 256 terminal colours to the chart's, by SpanKind.
+/// By SpanKind, of the 256 terminal colours: the chart's hues, most of them lighter for the black letters.
 constexpr std::array<int, kSpanKinds> kTerminalColours = {117, 32,  32,  35,  175, 202, 246,
-                                                          250, 214, 227, 104, 240, 208};
+                                                          250, 214, 227, 104, 240, 130};
 
 /// A piece of the step and the cells it is shown in.
 struct Window {

@@ -109,8 +109,8 @@ class Stages {
     forget_costs();
   }
 
-  /// `stage` with the model's layers [begin, begin + layers), until the next recompute_everywhere. Where the
-  /// range behind is like the one before, it is the same object.
+  /// `stage` with the model's layers [begin, begin + layers), until the next recompute_everywhere or
+  /// limit_memory. Where the range behind is like the one before, it is the same object.
   [[nodiscard]] const StageCost& cost(int stage, std::int64_t begin, std::int64_t layers) {
     const bool same = latest_.cost != nullptr && latest_.stage == stage && latest_.layers == layers &&
                       latest_.begin <= begin && ranges_.alike(latest_.begin, begin + layers);
@@ -412,7 +412,7 @@ class Dealer {
 
   std::size_t pp_, layers_, least_, most_;
   double vpp_;
-  std::vector<const StageCost*> costs_;  // of Stages: until it is told to recompute another number of layers
+  std::vector<const StageCost*> costs_;  // of Stages: until its next recompute_everywhere or limit_memory
   std::vector<double> paces_, all_paces_, sum_;  // paces_: of stages that fit
   std::vector<std::size_t> from_;
 };
@@ -439,8 +439,8 @@ Split best_with_one_count(const Scenario& sc, Stages& stages, const std::vector<
   return best;
 }
 
-/// Whether even with all the memory it wants no split is faster than `longest`. Where stages choose how much
-/// they recompute, each for itself, nothing is said.
+/// Whether no split is faster than `longest` even with all the memory it wants, its stages recomputing the
+/// least that may be chosen.
 bool is_too_slow(const Scenario& sc, Stages& stages, const std::vector<int>& own, double longest) {
   stages.limit_memory(false);
   const bool slow = Dealer{sc, stages, own}.least_step(longest) >= longest;

@@ -301,7 +301,7 @@ class UnitSearch {
   std::optional<int> least_loads_of_;  // operations_of_sharding; whether loads_ are the layout's least ones
   const costmodel::LayerTotals* times_ = nullptr;
   double caution_ = 1;          // of its step time
-  bool chunks_differ_ = false;  // PipelineChoice::chunks_differ of the present one
+  bool chunks_differ_ = false;  // Pipeline::chunks_differ of the present one
   bool timed_ = false;          // whether loads_ are those of the present stages
   double microbatches_ = 1;
 };

@@ -51,6 +51,8 @@ def measured(group, wanted, kept, done, own={}, alive=False):
         if wanted and wanted not in name:
             continue
         start = time.time()
+        if mode is not None:
+            mode.last = None  # a case of several ranks has no list, nor has it the one before's
         found = kept.get(name) or dict(name=name, **module.measure(case), **own)
         if mode is not None and mode.last is not None:
             found["alive"] = mode.last.alive_by_phase()

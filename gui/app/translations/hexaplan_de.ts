@@ -2452,6 +2452,14 @@
         <translation>Gerätespeicher, vollste GPU</translation>
     </message>
     <message>
+        <source>no column memory.used with numbers</source>
+        <translation>keine Spalte memory.used mit Zahlen</translation>
+    </message>
+    <message>
+        <source>nccl-tests, %1 over %2 ranks on 1 host</source>
+        <translation>nccl-tests, %1 über %2 Ränge auf 1 Rechner</translation>
+    </message>
+    <message>
         <source>nccl-tests, %1 over %2 ranks on %3 hosts</source>
         <translation>nccl-tests, %1 über %2 Ränge auf %3 Rechnern</translation>
     </message>
@@ -5233,8 +5241,8 @@ Formel %7</translation>
         <translation>Die Wahrscheinlichkeit, dass der Speicher nicht reicht, ist %1.</translation>
     </message>
     <message>
-        <source>No single change makes a step faster.</source>
-        <translation>Keine einzelne Änderung macht einen Schritt schneller.</translation>
+        <source>No single change makes a step 1 % shorter and fits safely.</source>
+        <translation>Keine einzelne Änderung macht einen Schritt 1 % kürzer und passt sicher.</translation>
     </message>
 </context>
 </TS>
