@@ -545,7 +545,8 @@ void Writer::merge_blocks(const Step& step) {
 }
 
 void Writer::traffic(const Step& step) {
-  if (step.kind == Kind::LookupBack && !trains_embedding(sc_.recipe)) return;
+  const bool of_weight = step.kind == Kind::LookupBack || step.kind == Kind::BiasWeight;
+  if (of_weight && trains_adapters(sc_.recipe) && !trains(step.weight)) return;
   double counted = 0;
   for (std::size_t i = 0; i < step.counted; ++i) counted += elements(step.shapes[i]);
   Elementwise rule = step.rule;

@@ -23,7 +23,7 @@ class BufferAppender {
     if (sc_.layout.dp * sc_.layout.cp == 1 || f_.contiguous_gradient_buffer) return;
     if (f_.whole_gradient_bucket) return whole_buckets();
     const double bucket = sizes_.reduce_bucket + f_.gradient_bucket_per_rank * sc_.layout.dp;
-    add("gradient.bucket", TensorKind::Transient, reduced_, std::min(bucket, elements.trained),
+    add("gradient.bucket", TensorKind::Transient, reduced_, std::min(bucket, elements.reduced),
         kBackward | kOptimizer);
     add("parameter.gather_bucket", TensorKind::Transient, gathered_,
         sc_.layout.sharding.stage >= 1 ? std::min(f_.gather_bucket_elements, elements.trained) : 0,
@@ -62,9 +62,9 @@ class BufferAppender {
     if (elements.largest_reduced > 0)
       add("gradient.unsharded", TensorKind::Transient, gathered_, module, kBackward);
     add("gradient.unsharded", TensorKind::Transient, reduced_,
-        std::min(sizes_.reduce_bucket, elements.trained), kBackward);
+        std::min(sizes_.reduce_bucket, elements.reduced), kBackward);
     if (!trains_head(sc_.recipe)) return;
-    add("gradient.unsharded", TensorKind::Transient, reduced_, elements.head, kHeadBackward);
+    add("gradient.unsharded", TensorKind::Transient, reduced_, elements.reduced_head, kHeadBackward);
     // Autograd adds the gradients of a table that is embedding and head before a hook sees them: the head's
     // waits for the embedding's (pytorch/pytorch torch/csrc/autograd/input_buffer.h).
     add("gradient.unsharded", TensorKind::Transient, gathered_, elements.tied_head,
@@ -91,23 +91,24 @@ class BufferAppender {
         kHeadBackward);
     add("gradient.unsharded", TensorKind::Transient, gathered_, elements.largest_reduced, kBackward);
     add("gradient.unsharded", TensorKind::Transient, reduced_, elements.largest_reduced, kBackward);
-    if (!trains_head(sc_.recipe)) return;
+    if (!trains_head(sc_.recipe) && !trains_embedding(sc_.recipe)) return;
     if (root) {
       // The head's gradient waits for the embedding's.
-      add("gradient.unsharded", TensorKind::Transient, gathered_, elements.head_matrix, kBackward);
-      return last_gradients(elements, ends, elements.head_matrix);
+      const double waiting = trains_head(sc_.recipe) ? elements.head_matrix : 0;
+      add("gradient.unsharded", TensorKind::Transient, gathered_, waiting, kBackward);
+      return last_gradients(elements, elements.reduced_head + elements.reduced_embedding, waiting);
     }
     if (!f_.head_unit_stays_gathered)
-      return add("gradient.unsharded", TensorKind::Transient, reduced_, elements.head, kHeadBackward);
+      return add("gradient.unsharded", TensorKind::Transient, reduced_, elements.reduced_head, kHeadBackward);
     head_unit_gradients(elements);
-    last_gradients(elements, elements.embedding, 0);
+    last_gradients(elements, elements.reduced_embedding, 0);
   }
 
   /// Of a head that is a unit of its own, per element of its matrix: what its gradient takes beyond what is
   /// counted beside the logits, which have gone when it is cast and reduced. A loss made of chunks adds up
   /// gradients in the type of the reduction, and gathers the head again for the norm that shares its unit.
   void head_unit_gradients(const StageElements& elements) {
-    if (elements.head <= 0) return;
+    if (elements.reduced_head <= 0) return;
     const double reduced = bytes_per_element(reduced_), gathered = bytes_per_element(gathered_);
     const double tokens = static_cast<double>(sc_.recipe.micro_batch * sc_.recipe.sequence) / sc_.layout.cp;
     const double chunks = made_of_chunks(sc_);
@@ -115,13 +116,13 @@ class BufferAppender {
     const double logits = share * bytes_per_element(activation_dtype(sc_.recipe.precision));
     const auto add_bytes = [&](double per_element, Instant instant) {
       add("gradient.unsharded", TensorKind::Transient, DType::Int8,
-          elements.head * std::max(0.0, per_element), instant);
+          elements.reduced_head * std::max(0.0, per_element), instant);
     };
     if (chunks == 1) return add_bytes(reduced - gathered - logits, kHeadBackward);
     const double in_fp32 = share * 4 * (f_.logit_copies_fp32 + f_.logit_transient_fp32);
     add_bytes(std::max(reduced, 2 * reduced + gathered - in_fp32), kLoss);
     const double shard = reduced / sc_.layout.shard_ranks();
-    const double beside = elements.largest_gathered * gathered / elements.head;
+    const double beside = elements.largest_gathered * gathered / elements.reduced_head;
     add_bytes(reduced + shard - logits - beside, kHeadBackward);
   }
 
@@ -138,7 +139,7 @@ class BufferAppender {
     const double cast = std::max(own, layer);
     // Before, while the unit's parameters are still gathered, DTensor makes the embedding's gradient.
     const bool whole = f_.whole_embedding_gradient && sc_.layout.tp > 1;
-    const double made = (elements.embedding * sc_.layout.tp + ends) * bytes_per_element(gathered_) -
+    const double made = (elements.reduced_embedding * sc_.layout.tp + ends) * bytes_per_element(gathered_) -
                         ends / ranks * bytes_per_element(reduced_);
     if (whole && made > cast)
       return add("gradient.whole_embedding", TensorKind::Transient, DType::Int8, made, kOptimizer);

@@ -27,9 +27,11 @@ struct StateTypes {
 /// where adapters are cast to fp32 (huggingface/peft@0.21.2 src/peft/tuners/tuners_utils.py
 /// cast_adapter_dtype visits layers of adapters alone), and so do its gradients and states.
 [[nodiscard]] StateTypes own_state_types(const Scenario& scenario);
-/// `elements` that train, of which `own` are the frozen model's, as so many of state_types: states of those
-/// are narrower.
+/// `elements` that train, of which `own` are the frozen model's, as so many of state_types: parameters of
+/// those are narrower.
 [[nodiscard]] double in_state_types(const Scenario& scenario, double elements, double own);
+/// … gradients of those, unless sharded units or the reduction cast all gradients to one type.
+[[nodiscard]] double in_gradient_types(const Scenario& scenario, double elements, double own);
 
 /// True when gradients have 16 bits and the optimizer updates an fp32 master copy: the step needs them in
 /// fp32.
@@ -142,8 +144,10 @@ struct StageElements {
   double gathered_layers = 0, largest_gathered = 0;
   double largest_module = 0;   // … of one linear layer
   double persistent = 0;       // … of tensors that stay whole (stays_whole)
-  double trained = 0;          // what has gradients
-  double largest_reduced = 0;  // of one sharded layer: what its unit reduces
+  double trained = 0;          // what has gradients, in elements of the parameters' type (in_state_types)
+  double reduced = 0;          // what is reduced, in elements of the gradients' type (in_gradient_types)
+  double largest_reduced = 0;  // … of one sharded layer
+  double reduced_embedding = 0, reduced_head = 0;  // … of either end
   double embedding = 0;
   double head = 0;
   double matrix_update_bytes = 0;  // optimizers by matrix: beside the states while one is updated, at most

@@ -120,10 +120,9 @@ LayerElements layer_elements(const Scenario& sc, const std::vector<ParameterTens
     const auto elements =
         static_cast<double>(elements_on_rank(tensor, sc.model, sc.layout, sc.framework.vocab_multiple));
     const double own = trained_elements.own(tensor, elements), both = trained_elements.of(tensor, elements);
-    const double trained = in_state_types(sc, both, own);
     const bool quantised = is_kept_quantised(sc, tensor, true);
-    sum.trained += trained;
-    sum.reduced += trained + (reduces_frozen_weights(sc) ? elements - own : 0);
+    sum.trained += in_state_types(sc, both, own);
+    sum.reduced += in_gradient_types(sc, both, own) + (reduces_frozen_weights(sc) ? elements - own : 0);
     sum.gathered += both - own;
     if (stays_whole(sc, elements_of_module(tensor))) continue;
     const double type = quantised ? quantised_bytes_per_element(sc.recipe, tensor) / gather_type : 1;
@@ -131,19 +130,6 @@ LayerElements layer_elements(const Scenario& sc, const std::vector<ParameterTens
     sum.largest_module = std::max(sum.largest_module, elements_of_module(tensor) * type);
   }
   sum.persistent = persistent_elements(sc, tensors);
-  return sum;
-}
-
-/// Elements of embedding or head that have gradients.
-double trained_of_end(const Scenario& sc, const std::vector<ParameterTensor>& tensors) {
-  const TrainedElements trained_elements{sc, tensors, false};
-  double sum = 0;
-  for (const ParameterTensor& tensor : tensors) {
-    const auto elements =
-        static_cast<double>(elements_on_rank(tensor, sc.model, sc.layout, sc.framework.vocab_multiple));
-    const double own = trained_elements.own(tensor, elements);
-    sum += in_state_types(sc, own, own);
-  }
   return sum;
 }
 
@@ -157,6 +143,18 @@ Bytes offloaded_bytes(const Scenario& sc, const std::vector<ParameterTensor>& te
 }
 
 }  // namespace
+
+ParameterMemory::TrainedEnd ParameterMemory::trained_of_end(const Scenario& sc,
+                                                            const std::vector<ParameterTensor>& tensors) {
+  const TrainedElements trained_elements{sc, tensors, false};
+  double own = 0;
+  for (const ParameterTensor& tensor : tensors) {
+    const auto elements =
+        static_cast<double>(elements_on_rank(tensor, sc.model, sc.layout, sc.framework.vocab_multiple));
+    own += trained_elements.own(tensor, elements);
+  }
+  return {.trained = in_state_types(sc, own, own), .reduced = in_gradient_types(sc, own, own)};
+}
 
 ParameterMemory::ParameterMemory(const Scenario& sc, const std::array<bool, kLayerClasses>& used) {
   for (std::size_t c = 0; c < kLayerClasses; ++c) {
@@ -224,6 +222,7 @@ StageElements ParameterMemory::elements_of(const StagePlan& stage) const {
     elements.all += stage.layers[c] * classes_[c].elements;
     elements.largest_layer = std::max(elements.largest_layer, classes_[c].elements);
     elements.trained += stage.layers[c] * classes_[c].trained;
+    elements.reduced += stage.layers[c] * classes_[c].reduced;
     elements.largest_reduced = std::max(elements.largest_reduced, classes_[c].reduced);
     elements.gathered_layers += stage.layers[c] * classes_[c].gathered;
     elements.largest_gathered = std::max(elements.largest_gathered, classes_[c].gathered);
@@ -240,7 +239,10 @@ StageElements ParameterMemory::elements_of(const StagePlan& stage) const {
   elements.gathered_head = stage.head * (head_elements_ - persistent_head_) + elements.tied_head;
   elements.persistent += stage.embedding * persistent_embedding_ + stage.head * persistent_head_;
   elements.all += elements.embedding + elements.head;
-  elements.trained += stage.embedding * trained_embedding_ + stage.head * trained_head_;
+  elements.reduced_embedding = stage.embedding * trained_embedding_.reduced;
+  elements.reduced_head = stage.head * trained_head_.reduced;
+  elements.reduced += elements.reduced_embedding + elements.reduced_head;
+  elements.trained += stage.embedding * trained_embedding_.trained + stage.head * trained_head_.trained;
   return elements;
 }
 

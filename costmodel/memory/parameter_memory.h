@@ -68,7 +68,12 @@ class ParameterMemory {
   Bytes offloaded_embedding_, offloaded_head_;
   double embedding_elements_ = 0, head_elements_ = 0, head_matrix_ = 0, tied_head_ = 0;
   double persistent_embedding_ = 0, persistent_head_ = 0;
-  double trained_embedding_ = 0, trained_head_ = 0;
+  /// Elements of embedding or head that have gradients.
+  struct TrainedEnd {
+    double trained = 0, reduced = 0;  // StageElements
+  };
+  static TrainedEnd trained_of_end(const Scenario& scenario, const std::vector<ParameterTensor>& tensors);
+  TrainedEnd trained_embedding_, trained_head_;
 };
 
 }  // namespace hexaplan::costmodel

@@ -65,9 +65,10 @@ bool offloads_gradients(const Scenario& sc) {
 }
 
 /// True where a module that trains as a whole beside adapters has the tensor.
-bool is_of_saved_module(const ParameterTensor& t) {
-  return t.name == name_of(Parameter::HeadWeight) || t.name == name_of(Parameter::HeadBias) ||
-         t.name == name_of(Parameter::EmbeddingWordWeight);
+bool is_of_saved_module(const Recipe& recipe, const ParameterTensor& t) {
+  if (t.name == name_of(Parameter::EmbeddingWordWeight)) return trains_embedding(recipe);
+  const bool head = t.name == name_of(Parameter::HeadWeight) || t.name == name_of(Parameter::HeadBias);
+  return head && trains_head(recipe);
 }
 
 /// True where PyTorch's DDP has buckets for all gradients.
@@ -114,7 +115,7 @@ class StateAppender {
     const double own = trained_.own(tensor, elements), beside = trained_.of(tensor, elements) - own;
     const bool adapters = frozen && sc_.recipe.fine_tune != FineTune::Ia3;  // which has no matrices
     if (frozen && !quantised) {
-      const bool copied = sc_.framework.copies_saved_modules && is_of_saved_module(tensor);
+      const bool copied = sc_.framework.copies_saved_modules && is_of_saved_module(sc_.recipe, tensor);
       append_parameters(tensor, frozen_dtype(sc_), (elements - (copied ? 0 : own)) / parameter_shards);
     }
     append_parameters(tensor, own_types_.parameter, own / parameter_shards);
@@ -302,6 +303,14 @@ double in_state_types(const Scenario& sc, double elements, double own) {
   if (own <= 0 || !trains_adapters(sc.recipe)) return elements;
   const double share =
       bytes_per_element(own_state_types(sc).parameter) / bytes_per_element(state_types(sc).parameter);
+  return elements - own + own * share;
+}
+
+double in_gradient_types(const Scenario& sc, double elements, double own) {
+  const bool one_type = gathers_layers(sc) || sc.framework.reduces_in_fp32;
+  if (own <= 0 || !trains_adapters(sc.recipe) || one_type) return elements;
+  const double share =
+      bytes_per_element(own_state_types(sc).gradient) / bytes_per_element(state_types(sc).gradient);
   return elements - own + own * share;
 }
 

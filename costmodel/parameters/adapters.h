@@ -104,8 +104,10 @@ struct PackedLayers {
 
 /// Share of a parameter of the model that has a gradient of its own: beside adapters those biases and modules
 /// that the recipe names (huggingface/peft@0.21.2 src/peft/tuners/tuners_utils.py
-/// _mark_only_adapters_as_trainable: "all" are parameters called `bias`, which those of experts that are no
-/// linear layers are not; "lora_only" are those of adapted layers. utils/other.py ModulesToSaveWrapper).
+/// _mark_only_adapters_as_trainable; utils/other.py ModulesToSaveWrapper). "all" are those of linear layers
+/// and of norms, the output layer's as well; "lora_only" those of adapted layers, of layers that a matrix
+/// holds together the adapted ones' share. Never experts' (moe.experts.*), the router's correction, and the
+/// bias of steps outside Mamba-1's linear layer.
 [[nodiscard]] double own_share(const Scenario& scenario, std::string_view tensor);
 
 /// True where such biases have gradients that are operations of their own. Not: those that recurrences and

@@ -201,6 +201,7 @@ class Steps {
               .rule = rule_at(op.site, row.rule),
               .both = row.both,
               .chunks = op.by_chunk ? p_.chunks : 1};
+    if (op.weight >= 0) step.weight = p_.weights[position(op.weight)];
     count_elements(p_, op, row.elements, step);
     return step;
   }

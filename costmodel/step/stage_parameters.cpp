@@ -67,6 +67,7 @@ StageParameters count(const Scenario& sc, const std::vector<ParameterTensor>& te
     const double own = trained_elements.own(tensor, elements);
     const double both = trained_elements.of(tensor, elements);
     const double adapter = both - own, trained = in_state_types(sc, both, own);
+    const double gradients = in_gradient_types(sc, both, own);
     // 4-bit weights travel as they are kept (AnswerDotAI/fsdp_qlora README: quantised weights are sharded).
     const double element =
         is_kept_quantised(sc, tensor, in_layer) ? quantised_bytes_per_element(sc.recipe, tensor) : gathered;
@@ -77,11 +78,11 @@ StageParameters count(const Scenario& sc, const std::vector<ParameterTensor>& te
     (expert ? sum.gathered.expert : sum.gathered.dense) += adapter * gathered;
     sum.modules += persistent ? 0 : std::max(1.0, elements / elements_of_module(tensor));
     if (trained <= 0 && !mixes_frozen) continue;
-    (expert ? sum.reduced.expert : sum.reduced.dense) += trained + (mixes_frozen ? elements - own : 0);
+    (expert ? sum.reduced.expert : sum.reduced.dense) += gradients + (mixes_frozen ? elements - own : 0);
     if (trained <= 0) continue;
     (expert ? sum.trained.expert : sum.trained.dense) += trained;
     sum.tensors += 1;
-    sizes.push_back(trained);
+    sizes.push_back(gradients);
     if (is_updated_by_matrix(sc, tensor, in_layer)) sum.matrices += matrices_of(sc, tensor, trained);
   }
   const FrameworkProfile& f = sc.framework;

@@ -38,8 +38,8 @@ struct MultipliedMatrices {
 
 /// Parameters on one rank before ZeRO.
 struct StageParameters {
-  DenseAndExpert trained;     // elements that have gradients: all, or the adapters
-  DenseAndExpert reduced;     // … that sharded units reduce: more where a flat unit mixes frozen weights in
+  DenseAndExpert trained;     // elements that have gradients: all, or the adapters (in_state_types)
+  DenseAndExpert reduced;     // that are reduced (in_gradient_types): more where a flat unit mixes frozen in
   DenseAndExpert gathered;    // bytes of all parameters, in the types in which sharded ones are gathered
   DenseAndExpert persistent;  // … of those that stay gathered between steps, which `gathered` has not
   double tensors = 0;         // how many trained parameters that is to the framework

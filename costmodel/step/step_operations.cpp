@@ -126,13 +126,13 @@ void append_gradient_reduction(const Scenario& sc, const StageParameters& p, std
                .pass = pass_of_reduction(sc),
                .kind = scatters ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
                .count = bucketed ? std::max(1.0, p.buckets) : 1},
-              Group::DataContext, p.trained * bytes_per_reduced_gradient(sc), out);
+              Group::DataContext, p.reduced * bytes_per_reduced_gradient(sc), out);
 }
 
 void append_mirror_reduction(const Scenario& sc, const StageParameters& p, std::vector<Operation>& out) {
   const bool cut =
       gathers_layers(sc) || (sc.layout.sharding.stage >= 1 && sc.framework.reduce_scatter_gradients);
-  const double elements = cut ? of_shard(sc.layout, p.trained) : p.trained.all();
+  const double elements = cut ? of_shard(sc.layout, p.reduced) : p.reduced.all();
   append_transfer(sc,
                   {.name = "gradient.mirror_reduce",
                    .pass = Pass::Step,

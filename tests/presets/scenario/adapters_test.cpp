@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -253,6 +254,87 @@ TEST(adapters, only_gradients_of_adapters_are_reduced) {
         << layout;
   }
   EXPECT_EQ(sent(scenario("llama-3.1-8b", FineTune::Full), "gradient.reduce"), 4.0 * 8'030'261'248);
+}
+
+/// Llama-3.1-8B's word table and output layer, 128,256 × 4,096 each, beside fp32 adapters: DDP reduces each
+/// gradient in its own type (torch/nn/parallel/distributed.py: buckets hold parameters of one dtype), which
+/// is the loaded module's bf16 unless the recipe gives all gradients one; FSDP2 casts all to that of the
+/// reduction.
+TEST(adapters, gradients_of_whole_modules_are_reduced_in_their_own_type) {
+  const double adapters = 41'943'040, modules = 2.0 * 128'256 * 4'096;
+  struct Row {
+    const char* layout;
+    std::optional<DType> asked;
+    double per_adapter, per_module;
+  };
+  for (const Row& row : {Row{"ddp", {}, 4, 2}, {"ddp", DType::Fp32, 4, 4}, {"fsdp", {}, 4, 4}}) {
+    Scenario sc = scenario("llama-3.1-8b", FineTune::Lora, "hf-eager", row.layout);
+    sc.recipe.saved_modules = costmodel::SavedModules::Both;
+    sc.recipe.gradient_dtype = row.asked;
+    EXPECT_EQ(sent(sc, "gradient.reduce"), row.per_adapter * adapters + row.per_module * modules)
+        << row.layout << (row.asked ? " fp32" : "");
+  }
+}
+
+/// Without units of their own both ends are the root's, whose gradient is cast and cut when the backward pass
+/// has ended (tests/golden/oracle/whole_steps.json): in bf16, of those 128,256 × 4,096 that train.
+TEST(adapters, a_root_unit_has_gradients_of_those_ends_that_train) {
+  using costmodel::SavedModules;
+  const auto unsharded = [](SavedModules saved) {
+    Scenario sc = scenario("llama-3.1-8b", FineTune::Lora, "hf-eager", "fsdp");
+    sc.recipe.saved_modules = saved;
+    double elements = 0;
+    for (const auto& entry : build_ledger(sc, 0)) {
+      if (entry.name == "gradient.unsharded" && entry.alive == costmodel::kOptimizer &&
+          entry.dtype == DType::Bf16)
+        elements += entry.elements;
+    }
+    return elements;
+  };
+  const double end = 128'256.0 * 4'096;
+  EXPECT_EQ(unsharded(SavedModules::None), 0);
+  EXPECT_EQ(unsharded(SavedModules::Embedding), end);
+  EXPECT_EQ(unsharded(SavedModules::Head), end);
+  EXPECT_EQ(unsharded(SavedModules::Both), 2 * end);
+}
+
+/// Biases train where they stand, modules in a copy (huggingface/peft src/peft/utils/other.py,
+/// ModulesToSaveWrapper); a frozen bias is not summed up in backward. GPT-J has an output bias of 50,400.
+TEST(adapters, a_bias_of_the_output_layer_is_copied_with_its_module_alone) {
+  using costmodel::SavedModules;
+  using costmodel::TrainedBiases;
+  struct Row {
+    TrainedBiases biases;
+    SavedModules saved;
+    double copies;
+    bool summed;
+  };
+  for (const Row& row : {Row{TrainedBiases::None, SavedModules::None, 1, false},
+                         {TrainedBiases::All, SavedModules::None, 1, true},
+                         {TrainedBiases::All, SavedModules::Embedding, 1, true},
+                         {TrainedBiases::None, SavedModules::Embedding, 1, false},
+                         {TrainedBiases::None, SavedModules::Head, 2, true}}) {
+    Scenario sc = scenario("gpt-j-6b", FineTune::Lora, "hf-eager", "ddp");
+    sc.recipe.lora_bias = row.biases;
+    sc.recipe.saved_modules = row.saved;
+    const auto at =
+        fmt::format("bias {} saved {}", static_cast<int>(row.biases), static_cast<int>(row.saved));
+    std::vector<costmodel::ParameterTensor> ends;
+    append_head_parameters(sc.model, false, ends);
+    costmodel::TensorLedger ledger;
+    append_state_entries(sc, ends, -1, 1, ledger);
+    double kept = 0;
+    for (const auto& entry : ledger) {
+      if (entry.name == "head.bias" && entry.kind == TensorKind::Parameter) kept += entry.elements;
+    }
+    EXPECT_EQ(kept, row.copies * 50'400) << at;
+    std::vector<costmodel::Operation> operations;
+    append_head_operations(sc, costmodel::local_dims(sc), operations);
+    const auto sums = std::ranges::count_if(operations, [](const costmodel::Operation& op) {
+      return op.name == "head.bias" && op.pass != costmodel::Pass::Forward;
+    });
+    EXPECT_EQ(sums > 0, row.summed) << at;
+  }
 }
 
 /// Forward and backward: the base and the adapters in bf16; of QLoRA the layers' matrices in 4 bits and their
