@@ -99,6 +99,14 @@ constexpr CoverageAxis kCoverageAxes[] = {
      [](const Scenario& s) {
        return std::string{presets::name_in(presets::kFineTuneNames, s.recipe.fine_tune)};
      }},
+    {"lora-bias",
+     [](const Scenario& s) {
+       return std::string{presets::name_in(presets::kLoraBiasNames, s.recipe.lora_bias)};
+     }},
+    {"saved-modules",
+     [](const Scenario& s) {
+       return std::string{presets::name_in(presets::kSavedModulesNames, s.recipe.saved_modules)};
+     }},
     {"outer-steps", outer_steps_of},
     {"micro-batch", [](const Scenario& s) { return std::to_string(s.recipe.micro_batch); }},
     {"micro-batches", [](const Scenario& s) { return std::to_string(micro_batches(s)); }},

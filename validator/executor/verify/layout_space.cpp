@@ -272,16 +272,17 @@ void set_adapters(Scenario& s, int v) {
   s.recipe.lora_rank = 1 + v % 3;
 }
 
-/// Nothing beside adapters; biases, of all layers or of the adapted ones; the output layer, or both ends.
+/// Nothing beside adapters; biases, of all layers or of the adapted ones; the output layer, both ends, or the
+/// word table.
 void set_trained_beside(Scenario& s, int v) {
   using costmodel::SavedModules;
   using costmodel::TrainedBiases;
   if (trains_low_rank(s.recipe))
     s.recipe.lora_bias = pick({TrainedBiases::None, TrainedBiases::All, TrainedBiases::Adapted,
-                               TrainedBiases::None, TrainedBiases::All},
+                               TrainedBiases::None, TrainedBiases::All, TrainedBiases::None},
                               v);
   if (trains_adapters(s.recipe) && !s.model.tied_embeddings && v >= 3)
-    s.recipe.saved_modules = v == 3 ? SavedModules::Head : SavedModules::Both;
+    s.recipe.saved_modules = pick({SavedModules::Head, SavedModules::Both, SavedModules::Embedding}, v - 3);
 }
 
 /// No outer steps; some of one replica; of two or three that train apart, each on as many sequences, whose
@@ -359,7 +360,7 @@ constexpr std::array kDimensions{
     Dimension{3, set_window},
     Dimension{2, [](Scenario& s, int v) { s.model.tied_embeddings = v == 1; }},
     Dimension{9, set_adapters},
-    Dimension{5, set_trained_beside},
+    Dimension{6, set_trained_beside},
     Dimension{6 + static_cast<int>(std::size(kModules)), set_recomputation},
     Dimension{2, [](Scenario& s, int v) { s.recipe.micro_batch = v + 1; }},
     Dimension{6, set_batch},
