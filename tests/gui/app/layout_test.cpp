@@ -190,8 +190,12 @@ class LayoutTest : public WindowFixture {
     window_->resize(1024, 700);
     startWith("llama-3.1-70b", "64xH100");
     choose("layout.tp", "8");
-    choose("layout.pp", "4");
-    QVERIFY(answer().estimate.out_of_memory_probability > 0.05);  // the banner says so
+    // A question whose banner warns of memory, however memory is predicted: fewer stages hold more each.
+    for (const char* stages : {"4", "2", "1"}) {
+      choose("layout.pp", stages);
+      if (answer().estimate.out_of_memory_probability > 0.05) break;
+    }
+    QVERIFY(answer().estimate.out_of_memory_probability > 0.05);
     window_->pages().setCurrentIndex(1);
     auto* timeline = find<Timeline>("timeline");
     QTRY_VERIFY_WITH_TIMEOUT(timeline->itemCount() > 0, kPatience);
