@@ -72,7 +72,14 @@ void addGpuLog(ObjectReader log, MeasuredLogs& into) {
   const QString part = loggedText(QT_TRANSLATE_NOOP("MeasuredLogs", "log of nvidia-smi"));
   into.titles.append(part);
   const auto memory = log.optional("memory");
-  if (!memory) return;
+  if (!memory) {
+    bool logged = false;
+    for (const ValueReader& gpu : log.required("gpus").elements())
+      logged = logged || gpu.object().optional("memory_bytes").has_value();
+    if (!logged)
+      into.notes.append(loggedText(QT_TRANSLATE_NOOP("MeasuredLogs", "no column memory.used with numbers")));
+    return;
+  }
   ObjectReader fullest = memory->object();
   into.rows.push_back({loggedText(QT_TRANSLATE_NOOP("MeasuredLogs", "device memory, fullest GPU")),
                        CellUnit::Bytes, fullest.required("predicted").number(presets::kNotNegative),
@@ -81,11 +88,14 @@ void addGpuLog(ObjectReader log, MeasuredLogs& into) {
 
 /// A table of nccl-tests: a row for each size that stands beside its prediction.
 void addLinks(ObjectReader table, MeasuredLogs& into) {
+  const std::int64_t hosts = table.required("hosts").integer(presets::kCount);
+  const QString collective = QString::fromStdString(table.required("collective").text());
+  const QString ranks = countText(table.required("ranks").integer(presets::kCount));
   const QString part =
-      loggedText(QT_TRANSLATE_NOOP("MeasuredLogs", "nccl-tests, %1 over %2 ranks on %3 hosts"))
-          .arg(QString::fromStdString(table.required("collective").text()),
-               countText(table.required("ranks").integer(presets::kCount)),
-               countText(table.required("hosts").integer(presets::kCount)));
+      hosts == 1 ? loggedText(QT_TRANSLATE_NOOP("MeasuredLogs", "nccl-tests, %1 over %2 ranks on 1 host"))
+                       .arg(collective, ranks)
+                 : loggedText(QT_TRANSLATE_NOOP("MeasuredLogs", "nccl-tests, %1 over %2 ranks on %3 hosts"))
+                       .arg(collective, ranks, countText(hosts));
   into.titles.append(part);
   for (const ValueReader& note : table.required("notes").elements())
     into.notes.append(QString::fromStdString(note.text()));

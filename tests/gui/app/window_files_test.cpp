@@ -370,6 +370,11 @@ class WindowFilesTest : public WindowFixture {
     QTRY_COMPARE_WITH_TIMEOUT(terms->rowCount(), 1, kPatience);
     QCOMPARE(terms->index(0, 3).data(Qt::UserRole).toDouble(), 20480.0 * 1024 * 1024);
     QCOMPARE(terms->index(0, 2).data(Qt::UserRole).toDouble(), answer().estimate.peak().device.value());
+
+    openFile(written(folder_, "bare.csv", "index, utilization.gpu [%]\n0, 99 %\n"));
+    QTRY_VERIFY2_WITH_TIMEOUT(window_->message().contains("no column memory.used"),
+                              qPrintable(window_->message()), kPatience);
+    QVERIFY2(!window_->message().contains("say what ran"), qPrintable(window_->message()));
   }
 
   void a_file_that_takes_long_to_read_says_so_and_can_be_given_up() {
