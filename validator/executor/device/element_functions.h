@@ -7,7 +7,7 @@ namespace hexaplan::validator {
 
 /// f(a, b) and its slopes ∂f/∂a and ∂f/∂b at one place.
 template <class T>
-struct Point {
+struct ValueAndSlopes {
   T value, in_a, in_b;
 };
 
@@ -20,7 +20,7 @@ constexpr T sigmoid(T x) {
 /// Every element-wise function of a step program, for kernels of CPUs and GPUs. Functions of one operand do
 /// not look at `b`, and their slope in it is 0.
 template <class T>
-constexpr Point<T> point_of(costmodel::program::Function function, T a, T b) {
+constexpr ValueAndSlopes<T> point_of(costmodel::program::Function function, T a, T b) {
   using costmodel::program::Function;
   switch (function) {
     case Function::Product:

@@ -73,7 +73,7 @@ void pointwise_backward(costmodel::program::Function f, Input<T> d_out, Input<T>
   for (std::int64_t r = 0; r < a.rows; ++r) {
     for (std::int64_t c = 0; c < a.cols; ++c) {
       const T d = d_out.row(r)[c];
-      const Point<T> at = point_of(f, a.row(r)[c], b.data != nullptr ? b.row(r)[c] : T{0});
+      const ValueAndSlopes<T> at = point_of(f, a.row(r)[c], b.data != nullptr ? b.row(r)[c] : T{0});
       da.row(r)[c] = d * at.in_a;
       if (db.data != nullptr) db.row(r)[c] = d * at.in_b;
     }

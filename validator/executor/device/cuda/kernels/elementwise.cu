@@ -206,7 +206,7 @@ struct PointwiseBackward {
     const Pack<kCount> d = load<kCount>(d_out, r, c);
     Pack<kCount> first = load<kCount>(a, r, c), second = load_if_there<kCount>(b, r, c);
     for (int i = 0; i < kCount; ++i) {
-      const Point<float> at = point_of(f, first.at[i], second.at[i]);
+      const ValueAndSlopes<float> at = point_of(f, first.at[i], second.at[i]);
       first.at[i] = d.at[i] * at.in_a;
       second.at[i] = d.at[i] * at.in_b;
     }
