@@ -12,7 +12,6 @@
 #include "presets/json/input_error.h"
 #include "presets/json/spec_names.h"
 #include "presets/json/vocabulary.h"
-#include "presets/launch/trainer_plan.h"
 #include "presets/models/model_dimensions.h"
 #include "presets/models/model_text.h"
 #include "presets/scenario/recipe_fields.h"
@@ -304,7 +303,8 @@ JsonValue oracle_question(const ScenarioRequest& request, const Scenario& sc) {
                       {"bucket_view", sc.framework.gradients_view_buckets}};
   if (sc.recipe.dora) question.emplace_back("dora", true);
   if (sc.recipe.lora_bias != costmodel::TrainedBiases::None)
-    question.emplace_back("lora_bias", word_of(kPeftBiases, sc.recipe.lora_bias));
+    question.emplace_back("lora_bias",
+                          sc.recipe.lora_bias == costmodel::TrainedBiases::All ? "all" : "lora_only");
   if (sc.recipe.saved_modules != costmodel::SavedModules::None)
     question.emplace_back("saved_modules", name_in(kSavedModulesNames, sc.recipe.saved_modules));
   return question;
