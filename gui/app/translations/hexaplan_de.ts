@@ -5241,8 +5241,8 @@ Formel %7</translation>
         <translation>Die Wahrscheinlichkeit, dass der Speicher nicht reicht, ist %1.</translation>
     </message>
     <message>
-        <source>No single change makes a step 1 % shorter and fits safely.</source>
-        <translation>Keine einzelne Änderung macht einen Schritt 1 % kürzer und passt sicher.</translation>
+        <source>No single change saves 1 % and fits safely.</source>
+        <translation>Keine einzelne Änderung spart 1 % und passt sicher.</translation>
     </message>
 </context>
 </TS>
