@@ -380,8 +380,7 @@ void VerdictBar::showChanges(const Evaluation& e) {
   const std::vector<Change> changes = searching_ || !asked ? std::vector<Change>{} : changesFor(e);
   help_->setVisible(asked || searching_);
   help_title_->setVisible(!trouble && !searching_);
-  help_title_->setText(changes.empty() ? tr("No single change saves 1 % and fits safely.")
-                                       : tr("Faster:"));
+  help_title_->setText(changes.empty() ? tr("No single change saves 1 % and fits safely.") : tr("Faster:"));
   find_->setVisible(trouble || searching_);
   for (std::size_t i = 0; i < changes_.size(); ++i) {
     QPushButton* button = changes_[i];
