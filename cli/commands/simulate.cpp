@@ -26,18 +26,21 @@ costmodel::SimulationOptions what_pictures_keep(const SimulateOptions& options) 
   return {.keep_spans = !options.gantt_svg.empty(), .keep_memory = !options.memory_svg.empty()};
 }
 
+costmodel::Simulation simulated(const Question& question, const costmodel::SimulationOptions& kept) {
+  return costmodel::simulate_step(question.scenario, question.calibration, kept);
+}
+
 /// The step with nothing kept: the trace and the survey have it while it runs.
 costmodel::Simulation run_through(const SimulateOptions& options, bool json, SimulateReport& report) {
   const auto simulate = [&](bool traced, const costmodel::TakePiece& take) {
-    return costmodel::simulate_step(report.question.scenario, report.question.calibration,
-                                    {.keep_spans = traced || !json, .keep_memory = traced, .take = take});
+    return simulated(report.question, {.keep_spans = traced || !json, .keep_memory = traced, .take = take});
   };
   const auto survey = [&](const costmodel::StageTimeline& piece) {
     if (!json) report.survey.add(piece);
   };
-  costmodel::Simulation simulation;
   if (options.trace.empty())
     return simulate(false, [&](int, const costmodel::StageTimeline& piece) { survey(piece); });
+  costmodel::Simulation simulation;
   write_file(options.trace, [&](const auto& sink) {
     const auto trace = presets::trace_writer(options.trace, report.question.scenario.layout,
                                              title_of(report.question), sink);
@@ -50,19 +53,33 @@ costmodel::Simulation run_through(const SimulateOptions& options, bool json, Sim
   return simulation;
 }
 
-/// What needs the spans of the whole step at once: the critical path and pictures.
-void look_at_whole(const SimulateOptions& options, SimulateReport& report) {
+/// The critical path and pictures, which need the spans of the whole step at once.
+void look_at_whole(const SimulateOptions& options, const costmodel::Simulation& whole, bool follows,
+                   SimulateReport& report) {
+  if (follows) report.path = costmodel::times_of(costmodel::critical_path(whole));
+  const std::string title = title_of(report.question);
+  if (!options.gantt_svg.empty()) write_file(options.gantt_svg, charts::gantt_svg(whole, title));
+  if (!options.memory_svg.empty())
+    write_file(options.memory_svg, charts::memory_svg(whole, report.estimate.capacity, title));
+}
+
+/// A step that is kept whole runs once, unless a trace is written while it runs.
+void run(const SimulateOptions& options, bool json, SimulateReport& report) {
   costmodel::SimulationOptions kept = what_pictures_keep(options);
   const bool follows = costmodel::tasks_of_step(report.question.scenario) <= costmodel::kMostFollowedTasks;
-  if (!follows && !kept.keep_spans && !kept.keep_memory) return;
   kept.keep_spans |= follows;
-  const costmodel::Simulation simulation =
-      costmodel::simulate_step(report.question.scenario, report.question.calibration, kept);
-  if (follows) report.path = costmodel::times_of(costmodel::critical_path(simulation));
-  const std::string title = title_of(report.question);
-  if (!options.gantt_svg.empty()) write_file(options.gantt_svg, charts::gantt_svg(simulation, title));
-  if (!options.memory_svg.empty())
-    write_file(options.memory_svg, charts::memory_svg(simulation, report.estimate.capacity, title));
+  const bool whole = kept.keep_spans || kept.keep_memory;
+  if (!whole || !options.trace.empty()) {
+    report.simulation = run_through(options, json, report);
+    if (whole) look_at_whole(options, simulated(report.question, kept), follows, report);
+    return;
+  }
+  kept.keep_spans |= !json;  // for the survey
+  const costmodel::Simulation& simulation = report.simulation.emplace(simulated(report.question, kept));
+  for (const costmodel::StageTimeline& stage : simulation.stages) {
+    if (!json) report.survey.add(stage);
+  }
+  look_at_whole(options, simulation, follows, report);
 }
 
 void refuse_if_too_large(const costmodel::Scenario& scenario, const costmodel::SimulationOptions& kept) {
@@ -86,8 +103,7 @@ SimulateReport run_simulate(const SimulateOptions& options, bool json) {
   report.estimate = costmodel::estimate_step(scenario, report.question.calibration);
   if (report.estimate.stages.empty()) return report;
   refuse_if_too_large(scenario, what_pictures_keep(options));
-  report.simulation = run_through(options, json, report);
-  look_at_whole(options, report);
+  run(options, json, report);
   return report;
 }
 
