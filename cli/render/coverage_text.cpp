@@ -23,6 +23,10 @@ namespace {
 using costmodel::Layout;
 using costmodel::Scenario;
 
+template <const auto& kNames, auto kField>
+std::string name_of_recipe(const Scenario& s) {
+  return std::string{presets::name_in(kNames, s.recipe.*kField)};
+}
 std::int64_t micro_batches(const Scenario& s) {
   return costmodel::microbatches_per_step(s);
 }
@@ -67,14 +71,8 @@ constexpr CoverageAxis kCoverageAxes[] = {
     {"etp", [](const Scenario& s) { return std::to_string(s.layout.etp); }},
     {"zero", [](const Scenario& s) { return std::to_string(s.layout.sharding.stage); }},
     {"recompute", recomputation_of},
-    {"precision",
-     [](const Scenario& s) {
-       return std::string{presets::name_in(presets::kPrecisionNames, s.recipe.precision)};
-     }},
-    {"cross-entropy",
-     [](const Scenario& s) {
-       return std::string{presets::name_in(presets::kCrossEntropyNames, s.recipe.cross_entropy)};
-     }},
+    {"precision", name_of_recipe<presets::kPrecisionNames, &costmodel::Recipe::precision>},
+    {"cross-entropy", name_of_recipe<presets::kCrossEntropyNames, &costmodel::Recipe::cross_entropy>},
     {"offload",
      [](const Scenario& s) {
        constexpr std::pair<std::uint8_t, std::string_view> kTargets[] = {
@@ -87,26 +85,11 @@ constexpr CoverageAxis kCoverageAxes[] = {
        }
        return text.empty() ? std::string{"none"} : text;
      }},
-    {"optimizer",
-     [](const Scenario& s) {
-       return std::string{presets::name_in(presets::kOptimizerNames, s.recipe.optimizer)};
-     }},
-    {"attention",
-     [](const Scenario& s) {
-       return std::string{presets::name_in(presets::kAttentionNames, s.recipe.attention)};
-     }},
-    {"fine-tune",
-     [](const Scenario& s) {
-       return std::string{presets::name_in(presets::kFineTuneNames, s.recipe.fine_tune)};
-     }},
-    {"lora-bias",
-     [](const Scenario& s) {
-       return std::string{presets::name_in(presets::kLoraBiasNames, s.recipe.lora_bias)};
-     }},
-    {"saved-modules",
-     [](const Scenario& s) {
-       return std::string{presets::name_in(presets::kSavedModulesNames, s.recipe.saved_modules)};
-     }},
+    {"optimizer", name_of_recipe<presets::kOptimizerNames, &costmodel::Recipe::optimizer>},
+    {"attention", name_of_recipe<presets::kAttentionNames, &costmodel::Recipe::attention>},
+    {"fine-tune", name_of_recipe<presets::kFineTuneNames, &costmodel::Recipe::fine_tune>},
+    {"lora-bias", name_of_recipe<presets::kLoraBiasNames, &costmodel::Recipe::lora_bias>},
+    {"saved-modules", name_of_recipe<presets::kSavedModulesNames, &costmodel::Recipe::saved_modules>},
     {"outer-steps", outer_steps_of},
     {"micro-batch", [](const Scenario& s) { return std::to_string(s.recipe.micro_batch); }},
     {"micro-batches", [](const Scenario& s) { return std::to_string(micro_batches(s)); }},
