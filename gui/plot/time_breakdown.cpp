@@ -101,10 +101,9 @@ QString TimeBreakdown::describe(int item) const {
 
 QSize TimeBreakdown::minimumSizeHint() const {
   const double rows = itemCount() * QFontMetricsF(smallFont()).height();
-  const QSize least = PlotView::minimumSizeHint();
   constexpr int kNarrowest = 220;  // beside the page's numbers and a scroll bar on 1024 pixels
-  return {std::min(least.width(), kNarrowest),
-          std::max(least.height(), static_cast<int>(std::ceil(rows + 2 * kTimeBreakdownMargin)))};
+  return {kNarrowest, std::max(PlotView::minimumSizeHint().height(),
+                               static_cast<int>(std::ceil(rows + 2 * kTimeBreakdownMargin)))};
 }
 
 QString TimeBreakdown::textAlternative() const {
