@@ -182,11 +182,11 @@ struct ClipBackward {
   }
 };
 
-/// The function is the same for a whole launch, so that the branch costs nothing beside the memory.
 template <int kCount>
 HEXAPLAN_DEVICE Pack<kCount> load_if_there(const View& v, std::int64_t r, std::int64_t c) {
   return v.data != nullptr ? load<kCount>(v, r, c) : Pack<kCount>{};
 }
+/// The function is the same for a whole launch, so that its branch costs nothing beside the memory.
 struct Pointwise {
   costmodel::program::Function f;
   View a, b, out;
