@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "run_hexaplan.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::cli {
 namespace {
@@ -14,19 +15,12 @@ using testing::HasSubstr;
 
 class Calibrate : public testing::Test {
  protected:
-  ~Calibrate() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  static fs::path new_folder() {
-    std::string name = (fs::temp_directory_path() / "hexaplan-calibrate-XXXXXX").string();
-    return mkdtemp(name.data());
-  }
   [[nodiscard]] std::string file(const std::string& name) const { return (folder_ / name).string(); }
   [[nodiscard]] std::string files() const {
     return " --store " + file("s.sqlite") + " --out " + file("cpu.json");
   }
-  fs::path folder_ = new_folder();
+  tests::TemporaryFolder own_;
+  fs::path folder_ = own_.path();
 };
 
 TEST_F(Calibrate, measures_the_processor_and_predicts_with_it) {

@@ -8,6 +8,7 @@
 
 #include "presets/json/object_reader.h"
 #include "tests/presets/json/error_text.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -18,16 +19,12 @@ namespace fs = std::filesystem;
 class OwnFolder : public testing::Test {
  protected:
   void SetUp() override {
-    root_ = fs::path{testing::TempDir()} /
-            ("hexaplan_own_" + std::string{testing::UnitTest::GetInstance()->current_test_info()->name()});
     fs::create_directories(root_ / "gpus");
     ::setenv("HEXAPLAN_PRESETS", root_.c_str(), 1);
   }
-  void TearDown() override {
-    ::unsetenv("HEXAPLAN_PRESETS");
-    fs::remove_all(root_);
-  }
-  fs::path root_;
+  void TearDown() override { ::unsetenv("HEXAPLAN_PRESETS"); }
+  tests::TemporaryFolder own_;
+  fs::path root_ = own_.path();
 };
 
 TEST(catalog, finds_a_preset_by_name_whatever_the_case_and_separators) {

@@ -10,6 +10,7 @@
 #include "presets/gpus/gpu_preset.h"
 #include "presets/json/input_error.h"
 #include "presets/scenario/scenario_request.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -19,9 +20,8 @@ using costmodel::CollectiveKind;
 using costmodel::Precision;
 
 std::filesystem::path write(const std::string& name, const JsonValue& json) {
-  const auto path = std::filesystem::path{testing::TempDir()} / name;
-  std::ofstream{path} << to_text(json);
-  return path;
+  static const tests::TemporaryFolder folder;
+  return folder.file(name, to_text(json));
 }
 
 LinksToWrite some_links() {

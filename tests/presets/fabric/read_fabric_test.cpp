@@ -10,6 +10,7 @@
 #include "costmodel/communication/collective_time.h"
 #include "presets/clusters/cluster_preset.h"
 #include "tests/presets/json/error_text.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -193,8 +194,8 @@ TEST(fabric_presets, that_are_broken_say_where_and_what_was_expected) {
       {"unknown kind", R"({"kind": "all_redce", "ranks": 8, "size_bytes": [1], "microseconds": [9]})",
        "all_reduce"},
   };
-  const auto folder = std::filesystem::path{testing::TempDir()} / "hexaplan_fabric";
-  std::filesystem::create_directories(folder);
+  const tests::TemporaryFolder own;
+  const std::filesystem::path& folder = own.path();
   for (const BrokenCase& row : cases) {
     std::ofstream{folder / "h200.json"}
         << R"({"schema": "hexaplan/fabric/1", "gpus": ["h200"], "date": "", "source": "x",
@@ -206,7 +207,6 @@ TEST(fabric_presets, that_are_broken_say_where_and_what_was_expected) {
     });
     EXPECT_NE(message.find(row.message), std::string::npos) << row.name << ": " << message;
   }
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

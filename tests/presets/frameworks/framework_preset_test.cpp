@@ -10,6 +10,7 @@
 
 #include "presets/catalog/catalog.h"
 #include "tests/presets/json/error_text.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -49,16 +50,10 @@ SavedRule saved(const FrameworkProfile& profile, Saved which) {
 class Frameworks : public testing::Test {
  protected:
   void SetUp() override {
-    root_ =
-        fs::path{testing::TempDir()} /
-        ("hexaplan_frameworks_" + std::string{testing::UnitTest::GetInstance()->current_test_info()->name()});
     fs::create_directories(root_ / "frameworks");
     ::setenv("HEXAPLAN_PRESETS", root_.c_str(), 1);
   }
-  void TearDown() override {
-    ::unsetenv("HEXAPLAN_PRESETS");
-    fs::remove_all(root_);
-  }
+  void TearDown() override { ::unsetenv("HEXAPLAN_PRESETS"); }
   void write(const std::string& name, const std::string& json) const {
     std::ofstream{root_ / "frameworks" / (name + ".json")} << json;
   }
@@ -67,7 +62,8 @@ class Frameworks : public testing::Test {
     const std::string folder = (root_ / "frameworks").string() + "/";
     return text.starts_with(folder) ? text.substr(folder.size()) : text;
   }
-  fs::path root_;
+  tests::TemporaryFolder own_;
+  fs::path root_ = own_.path();
 };
 
 TEST_F(Frameworks, take_what_they_leave_out_from_the_defaults) {

@@ -10,6 +10,7 @@
 #include "presets/clusters/cluster_preset.h"
 #include "presets/json/input_error.h"
 #include "tests/presets/json/error_text.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -117,11 +118,9 @@ class BadGpu : public testing::Test {
     const std::size_t at = text.rfind(from);
     EXPECT_NE(at, std::string::npos) << from;
     text.replace(at, from.size(), to);
-    const std::string test = testing::UnitTest::GetInstance()->current_test_info()->name();
-    const std::filesystem::path path = std::filesystem::path{testing::TempDir()} / (test + ".json");
-    std::ofstream{path} << text;
-    const std::string error = error_text([&] { (void)read_gpu_preset(path); });
-    std::filesystem::remove(path);
+    const tests::TemporaryFolder folder;
+    const std::string error =
+        error_text([&] { (void)read_gpu_preset(folder.file("h100-80-sxm.json", text)); });
     return error.substr(std::min(error.size(), error.find(": ")));
   }
 };
@@ -145,10 +144,9 @@ TEST_F(BadGpu, lacks_the_source_of_a_number) {
 }
 
 TEST(gpu_files, of_the_users_own_are_read_like_presets) {
-  const std::filesystem::path folder = std::filesystem::path{testing::TempDir()} / "hexaplan-gpu-file";
-  std::filesystem::create_directories(folder);
-  std::filesystem::copy_file(find_preset(PresetKind::Gpu, "rtx4090"), folder / "mine.json",
-                             std::filesystem::copy_options::overwrite_existing);
+  const tests::TemporaryFolder own;
+  const std::filesystem::path& folder = own.path();
+  std::filesystem::copy_file(find_preset(PresetKind::Gpu, "rtx4090"), folder / "mine.json");
   std::ofstream{folder / "cluster.json"} << R"({"title": "Mine", "gpu": ")" << (folder / "mine.json").string()
                                          << R"(", "nodes": 2, "gpus_per_node": 4, "network": "ib",
     "network_gbps": 400, "sources": {}})";
@@ -158,7 +156,6 @@ TEST(gpu_files, of_the_users_own_are_read_like_presets) {
   EXPECT_EQ(cluster.gpus, 8);
   EXPECT_EQ(cluster.gpu.name, "mine");
   EXPECT_THROW((void)find_gpu((folder / "other.json").string()), InputError);
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "presets/json/read_text_file.h"
 #include "tests/presets/json/error_text.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -143,18 +144,13 @@ TEST(to_text, is_indented_with_plain_lists_on_one_line) {
 
 class ReadFile : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path{testing::TempDir()} /
-              ("hexaplan_" + std::string{testing::UnitTest::GetInstance()->current_test_info()->name()});
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   [[nodiscard]] std::string error_of(const std::filesystem::path& path) const {
     std::string text = error_text([&] { (void)read_json_file(path); });
     const std::string prefix = folder_.string() + "/";
     return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
   }
-  std::filesystem::path folder_;
+  tests::TemporaryFolder own_;
+  std::filesystem::path folder_ = own_.path();
 };
 
 TEST_F(ReadFile, names_the_file_in_the_document_and_in_errors) {

@@ -13,6 +13,7 @@
 #include "presets/json/read_json.h"
 #include "presets/launch/launch_fields.h"
 #include "presets/scenario/scenario_request.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -355,10 +356,8 @@ TEST(launch_config, scripts_are_shell_and_hold_hostile_names_as_words) {
   s.model.name = "x\nrm -rf $(pwd); '";
   const std::string text = config(s, "megatron").text;
   EXPECT_THAT(text, Not(HasSubstr("\nrm")));
-  const std::string path = testing::TempDir() + "launch_config_test.sh";
-  std::ofstream{path} << text;
-  EXPECT_EQ(std::system(("bash -n '" + path + "'").c_str()), 0);
-  std::remove(path.c_str());
+  const tests::TemporaryFolder folder;
+  EXPECT_EQ(std::system(("bash -n '" + folder.file("script.sh", text).string() + "'").c_str()), 0);
 }
 
 // --- What a model computes ---

@@ -11,6 +11,7 @@
 
 #include "presets/import/import_plan.h"
 #include "presets/scenario/scenario_request.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -40,11 +41,8 @@ LaunchWrapper wrapped(const char* framework, const char* layout, Starter starter
 }
 
 bool is_shell(const std::string& text) {
-  const std::filesystem::path file = std::filesystem::path{testing::TempDir()} / "wrapper.sh";
-  std::ofstream{file} << text;
-  const int code = std::system(("bash -n '" + file.string() + "'").c_str());
-  std::filesystem::remove(file);
-  return code == 0;
+  const tests::TemporaryFolder folder;
+  return std::system(("bash -n '" + folder.file("wrapper.sh", text).string() + "'").c_str()) == 0;
 }
 
 TEST(launch_wrapper, every_target_is_started_and_its_script_read_back) {

@@ -12,6 +12,7 @@
 #include "machine_samples.h"
 #include "presets/clusters/cluster_preset.h"
 #include "presets/json/input_error.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -87,15 +88,14 @@ TEST(imported_cluster, all_files_together_are_a_cluster_that_the_planner_reads) 
   EXPECT_THAT(cluster.notes, Contains(HasSubstr("ibstat.txt:22: mlx5_2 is not counted: it is not active")));
   EXPECT_THAT(cluster.notes, Contains(HasSubstr("slinky-2 is not counted: it is down or drained")));
 
-  const std::filesystem::path file = std::filesystem::path{testing::TempDir()} / "imported_cluster.json";
-  std::ofstream{file} << to_text(JsonValue{cluster.cluster});
+  const tests::TemporaryFolder folder;
+  const std::filesystem::path file = folder.file("cluster.json", to_text(JsonValue{cluster.cluster}));
   const costmodel::ClusterSpec spec = parse_cluster(file.string());
   EXPECT_EQ(spec.gpus, 16);
   EXPECT_EQ(spec.gpu.name, "h100-80-sxm");
   EXPECT_EQ(spec.gpus_per_node, 8);
   EXPECT_DOUBLE_EQ(spec.levels.back().bandwidth.value(), 800e9 / 8 / 8);
   EXPECT_DOUBLE_EQ(spec.host.memory.value(), 1031533.0 * 1024 * 1024);
-  std::filesystem::remove(file);
 }
 
 TEST(imported_cluster, ethernet_cards_are_roce) {

@@ -15,6 +15,7 @@
 #include "presets/json/utf8.h"
 #include "presets/models/hub_models.h"
 #include "presets/models/model_preset.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -107,17 +108,14 @@ class FindModelInCache : public testing::Test {
     }
     setenv("HF_HUB_CACHE", folder_.c_str(), 1);
   }
-  void TearDown() override {
-    unsetenv("HF_HUB_CACHE");
-    std::filesystem::remove_all(folder_);
-  }
+  void TearDown() override { unsetenv("HF_HUB_CACHE"); }
   void point_main_to(const std::string& revision) const {
     std::filesystem::create_directories(folder_ / "models--my-org--My-Model" / "refs");
     std::ofstream{folder_ / "models--my-org--My-Model" / "refs" / "main"} << revision;
   }
 
-  std::filesystem::path folder_ = std::filesystem::path{testing::TempDir()} / "hexaplan-hub-cache" /
-                                  testing::UnitTest::GetInstance()->current_test_info()->name();
+  tests::TemporaryFolder own_;
+  std::filesystem::path folder_ = own_.path();
 };
 
 TEST_F(FindModelInCache, reads_the_revision_that_main_points_to) {
@@ -148,11 +146,9 @@ class FindModelByPath : public testing::Test {
     std::ofstream{folder_ / "bad.json"}
         << R"({"name": "mine", "source": "a test", "config": {"model_type": "gpt2", "n_layer": 0}})";
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // One folder per test: tests run side by side.
-  std::filesystem::path folder_ = std::filesystem::path{testing::TempDir()} / "hexaplan-find-model" /
-                                  testing::UnitTest::GetInstance()->current_test_info()->name() / "my-gpt2";
+  tests::TemporaryFolder own_;
+  std::filesystem::path folder_ = own_.path() / "my-gpt2";
 };
 
 TEST_F(FindModelByPath, reads_a_config_a_folder_with_one_or_a_preset_file) {

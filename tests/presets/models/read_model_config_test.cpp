@@ -8,6 +8,7 @@
 
 #include "costmodel/parameters/parameter_tensors.h"
 #include "presets/json/input_error.h"
+#include "tests/support/temporary_folder.h"
 
 namespace hexaplan::presets {
 namespace {
@@ -117,13 +118,9 @@ TEST(model_from_config_text, a_model_is_called_like_the_folder_of_its_config) {
 }
 
 TEST(read_model_config, reads_the_same_from_a_file) {
-  const std::filesystem::path folder =
-      std::filesystem::path{testing::TempDir()} / "hexaplan-read-model-config";
-  std::filesystem::create_directories(folder);
-  std::ofstream{folder / "config.json"} << kLlama;
-  EXPECT_EQ(read_model_config(folder / "config.json"),
-            model_from_config_text(kLlama, (folder / "config.json").string()));
-  std::filesystem::remove_all(folder);
+  const tests::TemporaryFolder folder;
+  const std::filesystem::path file = folder.file("config.json", kLlama);
+  EXPECT_EQ(read_model_config(file), model_from_config_text(kLlama, file.string()));
 }
 
 TEST(model_from_config_text, what_python_writes_of_no_number_is_read_where_nothing_depends_on_it) {

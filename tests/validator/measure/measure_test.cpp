@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "tests/support/emulated_device.h"
+#include "tests/support/temporary_folder.h"
 #include "validator/executor/communicator/threads/thread_ranks.h"
 #include "validator/executor/device/cpu/cpu_device.h"
 #include "validator/measure/sweep/sweep.h"
@@ -277,10 +278,6 @@ TEST(plan_collectives, groups_that_hosts_would_cut_are_measured_alone_and_not_in
 
 class Sweep : public testing::Test {
  protected:
-  ~Sweep() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
   static BenchOptions quick() {
     return {.memory = Bytes{4e6},
             .warmups = 1,
@@ -300,11 +297,8 @@ class Sweep : public testing::Test {
     }
     return points;
   }
-  static fs::path new_folder() {
-    std::string name = (fs::temp_directory_path() / "hexaplan-sweep-XXXXXX").string();
-    return mkdtemp(name.data());
-  }
-  fs::path folder_ = new_folder();
+  tests::TemporaryFolder own_;
+  fs::path folder_ = own_.path();
   Database database_{folder_ / "store.sqlite"};
   MeasurementStore store_{database_, {"cpu", "here", ""}, "test"};
 };

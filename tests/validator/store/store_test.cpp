@@ -14,6 +14,7 @@
 #include <functional>
 #include <thread>
 
+#include "tests/support/temporary_folder.h"
 #include "validator/measure/store/measurement_store.h"
 #include "validator/measure/store/run_store.h"
 
@@ -26,14 +27,6 @@ using testing::HasSubstr;
 
 class Store : public testing::Test {
  protected:
-  Store() {
-    std::string name = (fs::temp_directory_path() / "hexaplan-store-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-  }
-  ~Store() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
   [[nodiscard]] fs::path file() const { return folder_ / "store.sqlite"; }
   /// The sentence with which opening ends.
   [[nodiscard]] std::string refusal(StoreUse use = StoreUse::Write) const {
@@ -50,7 +43,8 @@ class Store : public testing::Test {
     EXPECT_EQ(sqlite3_exec(raw, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(raw);
     sqlite3_close(raw);
   }
-  fs::path folder_;
+  tests::TemporaryFolder own_;
+  fs::path folder_ = own_.path();
 };
 
 const MachineIdentity kMachine{"cpu, float32", "here", "1"};
